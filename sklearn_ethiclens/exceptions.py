@@ -1,0 +1,27 @@
+"""The warnings and errors this package raises by name, so that they can be filtered and caught by name."""
+
+from sklearn.exceptions import UndefinedMetricWarning
+
+__all__ = [
+    "DegenerateIntervalWarning",
+    "FairnessGateError",
+    "MissingGroupsWarning",
+    "SampleSizeWarning",
+    "UndefinedMetricWarning",
+]
+
+
+class MissingGroupsWarning(UserWarning):
+    """Some rows have no value of a sensitive feature; they were counted as a group of their own."""
+
+
+class DegenerateIntervalWarning(UserWarning):
+    """An interval was asked for that is known to be invalid or has no width; the result stands, but proves little."""
+
+
+class SampleSizeWarning(UserWarning):
+    """A group, or the whole sample, is too small for what was asked."""
+
+
+class FairnessGateError(AssertionError):
+    """An audit did not pass the gate it was given; the message is the scorecard."""

@@ -1,0 +1,355 @@
+"""Tally: the immutable table ``counts[group, y_true, y_pred]`` on which every metric, interval and verdict rests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sklearn_ethiclens._validation import (
+    MISSING,
+    Column,
+    ForeignLabel,
+    as_scalar,
+    canonical_key,
+    check_aligned,
+    encode_groups,
+    encode_labels,
+    listing,
+    sensitive_columns,
+    sort_labels,
+)
+
+_DENSE_CELLS = 1 << 22
+_JSON_TYPES = (bool, int, float, str, type(None))
+
+Group = tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Counts of rows by group, true label and decision; index 1 of the last two axes is ``pos_label``.
+
+    A tally is sufficient: every group metric of a binary decision, its bootstrap, its jackknife and its tests depend on
+    the rows only through it. Tallies of disjoint rows add (folds, months, sites); ``marginal`` gives the tally of fewer
+    attributes.
+
+    Parameters
+    ----------
+    attributes : tuple of str
+        Names of the sensitive features.
+    groups : tuple of tuple
+        The groups that occur, one value per attribute, in canonical order (type name, then value; missing last).
+    counts : ndarray of shape (n_groups, 2, 2) or (n_groups, 1, 2)
+        Rows by (group, y_true, y_pred). The middle axis has length 1 where there are no true labels.
+    pos_label : label
+        The label that index 1 stands for.
+    labels : tuple
+        The labels that were found, in canonical order.
+
+    Examples
+    --------
+    >>> tally = Tally.from_predictions([1, 0, 1, 0], [1, 0, 0, 0], sensitive_features=["a", "a", "b", "b"])
+    >>> tally.frame()
+      sensitive_feature  n  tp  fp  fn  tn
+    0                 a  2   1   0   0   1
+    1                 b  2   0   0   1   1
+    >>> (tally + tally).n_rows
+    8
+    """
+
+    attributes: tuple[str, ...]
+    groups: tuple[Group, ...]
+    counts: NDArray[np.int64]
+    pos_label: Any = 1
+    labels: tuple[Any, ...] = (0, 1)
+
+    def __post_init__(self) -> None:
+        counts = np.array(self.counts)
+        if counts.dtype.kind not in "iu":
+            if not np.array_equal(counts, np.floor(counts)):
+                raise ValueError("counts must be whole numbers of rows.")
+            counts = counts.astype(np.int64)
+        if counts.ndim != 3 or counts.shape[0] != len(self.groups) or counts.shape[1:] not in ((2, 2), (1, 2)):
+            raise ValueError(
+                f"counts must have shape ({len(self.groups)}, 2, 2), or ({len(self.groups)}, 1, 2) without labels; got "
+                f"{counts.shape}."
+            )
+        if counts.size and counts.min() < 0:
+            raise ValueError("counts must not be negative.")
+        if any(len(group) != len(self.attributes) for group in self.groups):
+            raise ValueError(f"every group must hold one value for each of the attributes {listing(self.attributes)}.")
+        counts = counts.astype(np.int64, copy=False)
+        counts.setflags(write=False)
+        object.__setattr__(self, "counts", counts)
+
+    # --------------------------------------------------------------------------------------------------- construction
+    @classmethod
+    def from_predictions(
+        cls, y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, missing: str = "bucket"
+    ) -> Tally:
+        """Return the tally of rows.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_rows,) or None
+            True labels; None if there are none: error metrics are then "insufficient data".
+        y_pred : array-like of shape (n_rows,)
+            Decisions.
+        sensitive_features : Series, array, dict of arrays or frame with n_rows rows
+            The group of each row; names come from it. pandas, polars and pyarrow are accepted.
+        pos_label : label, optional
+            The positive label; guessed only for {0, 1}, {-1, 1} and booleans.
+        missing : {"bucket", "raise"}, default="bucket"
+            What to do with rows whose group is missing.
+
+        Returns
+        -------
+        Tally
+
+        Raises
+        ------
+        ValueError
+            If lengths or pandas indexes differ, labels are ambiguous, missing or scores, or an attribute has too many
+            values.
+        TypeError
+            If an argument is not a column of values.
+        """
+        columns = sensitive_columns(sensitive_features)
+        check_aligned({"y_true": y_true, "y_pred": y_pred, **{f"sensitive feature {k!r}": v for k, v in columns.items()}})
+        labels = encode_labels(y_true, y_pred, pos_label)
+        encoded = encode_groups(columns, missing=missing)
+        codes = [*encoded.values()]
+        if labels.y_true is not None:
+            codes.append(Column(labels.y_true, (0, 1)))
+        codes.append(Column(labels.y_pred, (0, 1)))
+        sizes = [len(column.levels) for column in codes]
+        cells, counts = _count([column.codes for column in codes], sizes)
+        n_outcomes = 2 if labels.y_true is not None else 1
+        group_codes, inverse = np.unique(cells // (2 * n_outcomes), return_inverse=True)
+        table = np.zeros((group_codes.size, n_outcomes, 2), dtype=np.int64)
+        table.reshape(group_codes.size, -1)[inverse, cells % (2 * n_outcomes)] = counts
+        positions = np.unravel_index(group_codes, sizes[: len(encoded)])
+        values = [
+            [column.levels[i] for i in index] for column, index in zip(encoded.values(), positions, strict=True)
+        ]
+        groups = tuple(zip(*values, strict=True))
+        return cls(tuple(encoded), groups, table, labels.pos_label, labels.labels)
+
+    @classmethod
+    def from_counts(
+        cls, counts: Mapping[Any, Any], *, attribute: str | Sequence[str] = "group", pos_label: Any = 1
+    ) -> Tally:
+        """Return the tally of a printed table.
+
+        Parameters
+        ----------
+        counts : mapping of group to mapping
+            Per group either ``tp, fp, fn, tn`` or, where there are no labels, ``n`` and ``selected``.
+        attribute : str or sequence of str
+            Name of the attribute, or names where a group is a tuple of values.
+        pos_label : label
+            What a positive decision is called.
+
+        Returns
+        -------
+        Tally
+
+        Examples
+        --------
+        >>> Tally.from_counts({"F": {"n": 10, "selected": 4}, "M": {"n": 20, "selected": 10}}).counts[:, 0, 1]
+        array([ 4, 10])
+        """
+        names = (attribute,) if isinstance(attribute, str) else tuple(attribute)
+        table = {}
+        for group, cell in counts.items():
+            if {"tp", "fp", "fn", "tn"} <= set(cell):
+                table[group] = [[cell["tn"], cell["fp"]], [cell["fn"], cell["tp"]]]
+            elif {"n", "selected"} <= set(cell):
+                table[group] = [[cell["n"] - cell["selected"], cell["selected"]]]
+            else:
+                raise ValueError(f"counts of group {group!r} must give tp, fp, fn, tn or n, selected; got {sorted(cell)}.")
+        keys = sort_labels(list(table))
+        groups = tuple((key,) if len(names) == 1 else tuple(key) for key in keys)
+        return cls(names, groups, np.array([table[key] for key in keys]), pos_label)
+
+    # ------------------------------------------------------------------------------------------------------- reading
+    @property
+    def labelled(self) -> bool:
+        """Whether there are true labels."""
+        return self.counts.shape[1] == 2
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows counted."""
+        return int(self.counts.sum())
+
+    def marginal(self, attributes: Sequence[str]) -> Tally:
+        """Return the tally of some of the attributes, in the order given; the others are summed over."""
+        return self._marginal(attributes)[0]
+
+    def _marginal(self, attributes: Sequence[str]) -> tuple[Tally, NDArray[np.intp]]:
+        """Return the marginal tally, and the position in it of each group of this one."""
+        unknown = [name for name in attributes if name not in self.attributes]
+        if unknown or not attributes:
+            raise ValueError(f"attributes must be among {listing(self.attributes)}; got {listing(list(attributes))}.")
+        where = [self.attributes.index(name) for name in attributes]
+        keys = [tuple(group[i] for i in where) for group in self.groups]
+        order = sorted(set(keys), key=lambda key: tuple(map(canonical_key, key)))
+        ordered = {key: i for i, key in enumerate(_reorder(order))}
+        position = np.array([ordered[key] for key in keys], dtype=np.intp)
+        counts = np.zeros((len(ordered), *self.counts.shape[1:]), dtype=np.int64)
+        np.add.at(counts, position, self.counts)
+        return Tally(tuple(attributes), tuple(ordered), counts, self.pos_label, self.labels), position
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row a group: the attributes, ``n``, and ``tp, fp, fn, tn`` (or ``selected`` without labels)."""
+        data: dict[str, Any] = {
+            name: [group[i] for group in self.groups] for i, name in enumerate(self.attributes)
+        }
+        data["n"] = self.counts.sum((1, 2))
+        if self.labelled:
+            data |= {"tp": self.counts[:, 1, 1], "fp": self.counts[:, 0, 1]}
+            data |= {"fn": self.counts[:, 1, 0], "tn": self.counts[:, 0, 0]}
+        else:
+            data["selected"] = self.counts[:, 0, 1]
+        return pd.DataFrame(data)
+
+    # ----------------------------------------------------------------------------------------------------- combining
+    def __add__(self, other: Tally) -> Tally:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        for what, mine, theirs in (
+            ("attributes", self.attributes, other.attributes),
+            ("pos_label", self.pos_label, other.pos_label),
+            ("labelled", self.labelled, other.labelled),
+        ):
+            if mine != theirs:
+                raise ValueError(f"tallies add only if their {what} agree; got {mine!r} and {theirs!r}.")
+        union = sorted({*self.groups, *other.groups}, key=lambda group: tuple(map(canonical_key, group)))
+        groups = _reorder(union)
+        row = {group: i for i, group in enumerate(groups)}
+        counts = np.zeros((len(groups), *self.counts.shape[1:]), dtype=np.int64)
+        for tally in (self, other):
+            counts[[row[group] for group in tally.groups]] += tally.counts
+        labels = tuple(sort_labels([*dict.fromkeys([*self.labels, *other.labels])]))
+        return Tally(self.attributes, tuple(groups), counts, self.pos_label, labels)
+
+    def __radd__(self, other: Any) -> Tally:
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
+
+    def __repr__(self) -> str:
+        truth = "labelled" if self.labelled else "no labels"
+        return f"<Tally of {self.n_rows} rows, {len(self.groups)} groups of {' & '.join(self.attributes)}, {truth}>"
+
+    # ------------------------------------------------------------------------------------------------------- storing
+    def to_dict(self) -> dict[str, Any]:
+        """Return the tally as plain JSON types; labels keep their type (30 and "30" stay apart)."""
+        return {
+            "attributes": list(self.attributes),
+            "groups": [[label_to_json(value) for value in group] for group in self.groups],
+            "counts": self.counts.tolist(),
+            "pos_label": label_to_json(self.pos_label),
+            "labels": [label_to_json(label) for label in self.labels],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Tally:
+        """Return the tally that :meth:`to_dict` wrote."""
+        return cls(
+            tuple(data["attributes"]),
+            tuple(tuple(label_from_json(value) for value in group) for group in data["groups"]),
+            np.array(data["counts"], dtype=np.int64).reshape(len(data["groups"]), -1, 2),
+            label_from_json(data["pos_label"]),
+            tuple(label_from_json(label) for label in data["labels"]),
+        )
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the canonical tally, as hexadecimal."""
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+# ----------------------------------------------------------------------------------------------------------- labels
+def label_to_json(value: Any) -> Any:
+    """Return a label as JSON keeps it: plain scalars as they are, others tagged with their type."""
+    if value is MISSING:
+        return {"type": "missing"}
+    if isinstance(value, ForeignLabel):
+        return {"type": value.type, "value": value.text}
+    if type(value) in _JSON_TYPES:
+        return value
+    return {"type": type(value).__name__, "value": str(value)}
+
+
+def label_from_json(value: Any) -> Any:
+    """Return the label that :func:`label_to_json` wrote."""
+    if isinstance(value, Mapping):
+        return MISSING if value["type"] == "missing" else ForeignLabel(value["type"], value["value"])
+    return as_scalar(value)
+
+
+def _reorder(groups: list[Group]) -> list[Group]:
+    """Return groups with the values of each attribute in canonical order (dates and intervals in their own)."""
+    ranks = []
+    for values in zip(*groups, strict=True):
+        ordered = sort_labels(list(dict.fromkeys(values)))
+        ranks.append({value: i for i, value in enumerate(ordered)})
+    return sorted(groups, key=lambda group: tuple(rank[value] for rank, value in zip(ranks, group, strict=True)))
+
+
+# --------------------------------------------------------------------------------------------------------- counting
+def _count(columns: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the cells that occur (mixed-radix codes, sorted) and how many rows each has."""
+    n_cells = 1
+    for size in sizes:
+        n_cells *= size
+    if n_cells >= 1 << 62:
+        raise ValueError("the sensitive features have too many combinations of values to count; audit fewer at once.")
+    code = _combine(columns, sizes, n_cells)
+    if n_cells <= max(_DENSE_CELLS, 4 * code.size):
+        counts = _bincount(code, n_cells)
+        cells = np.flatnonzero(counts)
+        return cells, counts[cells]
+    inverse, cells = pd.factorize(code)
+    order = np.argsort(cells)
+    return np.asarray(cells)[order], np.bincount(inverse, minlength=len(cells))[order]
+
+
+def _combine(columns: list[NDArray[Any]], sizes: list[int], n_cells: int) -> NDArray[Any]:
+    """Return one mixed-radix code a row, in the smallest type that holds it."""
+    kind: type[np.unsignedinteger[Any] | np.signedinteger[Any]] = np.int64
+    if n_cells < 1 << 8:
+        kind = np.uint8
+    elif n_cells < 1 << 16:
+        kind = np.uint16
+    code = columns[0].astype(kind)
+    for column, size in zip(columns[1:], sizes[1:], strict=True):
+        np.multiply(code, kind(size), out=code)
+        np.add(code, column, out=code, casting="unsafe")
+    return code
+
+
+def _bincount(code: NDArray[Any], n_cells: int) -> NDArray[np.int64]:
+    """Return ``numpy.bincount``; uint8 codes are counted two at a time, read as one uint16, which halves the passes."""
+    if code.dtype == np.uint8 and code.size > 1 << 17:
+        even = code.size // 2 * 2
+        pairs = np.bincount(code[:even].view(np.uint16), minlength=1 << 16).reshape(1 << 8, 1 << 8)
+        counts = pairs.sum(0) + pairs.sum(1)
+        counts[code[even:]] += 1
+        return counts[:n_cells]
+    return np.bincount(code, minlength=n_cells)

@@ -1,0 +1,453 @@
+"""The one door: arrays, frames and columns come in; aligned integer codes and their labels, or a clear error, come out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+from warnings import warn
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from sklearn_ethiclens.exceptions import MissingGroupsWarning
+
+MAX_NUMERIC_GROUPS = 60
+MAX_GROUPS = 1000
+_SHOWN = 10
+
+
+class _Missing:
+    """The one bucket of rows whose sensitive value is missing; never equal to a real value, sorts last."""
+
+    _instance: _Missing | None = None
+
+    def __new__(cls) -> _Missing:
+        if cls._instance is None:
+            cls._instance = super().__new__(cls)
+        return cls._instance
+
+    def __repr__(self) -> str:
+        return "(missing)"
+
+    def __reduce__(self) -> str:
+        return "MISSING"
+
+
+MISSING = _Missing()
+
+
+class ForeignLabel(NamedTuple):
+    """A label of a type JSON does not know (a date, an interval), as read back from a stored audit."""
+
+    type: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Column(NamedTuple):
+    """One column of labels: ``levels[codes[i]]`` is the label of row ``i``; some levels may not occur."""
+
+    codes: NDArray[Any]
+    levels: tuple[Any, ...]
+
+    @property
+    def occurring(self) -> tuple[Any, ...]:
+        """The levels that occur, in canonical order."""
+        if len(self.levels) <= 2 and self.codes.size and self.codes.min() != self.codes.max():
+            return self.levels
+        seen = np.flatnonzero(np.bincount(self.codes, minlength=len(self.levels)))
+        return tuple(self.levels[i] for i in seen)
+
+
+class Labels(NamedTuple):
+    """Decisions and outcomes as 0/1 codes (1 = ``pos_label``); ``y_true`` is None where there are no labels."""
+
+    y_true: NDArray[np.uint8] | None
+    y_pred: NDArray[np.uint8]
+    pos_label: Any
+    labels: tuple[Any, ...]
+
+
+# ------------------------------------------------------------------------------------------------------------ labels
+def as_scalar(value: Any) -> Any:
+    """Return a label as a plain Python scalar: ``numpy.int64(3)`` is 3, ``numpy.str_('x')`` is 'x'."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str) and type(value) is not str:
+        value = str(value)
+    return value
+
+
+def canonical_key(value: Any) -> tuple[Any, ...]:
+    """Return a sort key: by type name, then by value; the missing bucket is last. Never compares int with str."""
+    if value is MISSING:
+        return (1, "", "")
+    if isinstance(value, ForeignLabel):
+        return (0, value.type, value.text)
+    if isinstance(value, bool | int | float | str | bytes):
+        return (0, type(value).__name__, value)
+    return (0, type(value).__name__, str(value))
+
+
+def sort_labels(values: Sequence[Any]) -> list[Any]:
+    """Return labels in canonical order; values of one foreign type that know an order (dates, intervals) keep it."""
+    try:
+        return sorted(values, key=lambda v: (v is MISSING, type(v).__name__, 0 if v is MISSING else v))
+    except TypeError:
+        return sorted(values, key=canonical_key)
+
+
+def show(value: Any) -> str:
+    """Return a label, or a tuple of labels, as a person reads it: ``1.0`` is ``1``, a tuple is joined by ``&``."""
+    if isinstance(value, tuple) and not isinstance(value, ForeignLabel):
+        return " & ".join(show(v) for v in value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def listing(values: Sequence[Any], shown: int = _SHOWN) -> str:
+    """Return values as a list for a message, cut after ``shown`` of them."""
+    more = f", ... ({len(values)} in all)" if len(values) > shown else ""
+    return "[" + ", ".join(repr(v) for v in values[:shown]) + more + "]"
+
+
+# ----------------------------------------------------------------------------------------------------------- columns
+def encode_column(values: Any, name: str) -> Column:
+    """Return codes and labels of one column, by the cheapest way its type allows.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_rows,)
+        A numpy array, a list, a pandas, polars or pyarrow column; missing values are None, NaN, NaT or pandas.NA.
+    name : str
+        What the column is called in messages.
+
+    Returns
+    -------
+    Column
+        Labels in canonical order (type name, then value), the missing bucket last.
+    """
+    column = _one_dimensional(values, name)
+    if isinstance(column, pd.Series):
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            return _from_categories(column.cat.codes.to_numpy(), column.cat.categories)
+        if pd.api.types.is_extension_array_dtype(column.dtype):
+            return _encode_extension(column, name)
+        column = column.to_numpy()
+    return _encode_array(column, name)
+
+
+def _one_dimensional(values: Any, name: str) -> pd.Series | NDArray[Any]:
+    """Return a pandas Series or a 1-d array; refuse what is no column."""
+    if isinstance(values, str | bytes | Mapping | set | frozenset) or np.isscalar(values) or values is None:
+        raise TypeError(f"{name} must be a column of values, one per row; got {values!r:.80}.")
+    if issparse(values):
+        raise TypeError(f"{name} must be dense; got a sparse matrix. Pass {name}.toarray() or a plain column.")
+    if isinstance(values, pd.DataFrame):
+        if values.shape[1] != 1:
+            raise ValueError(f"{name} must be one column; got a frame with columns {listing(list(values.columns))}.")
+        return values.iloc[:, 0]
+    if isinstance(values, pd.Series):
+        return values
+    if isinstance(values, pd.Index | pd.api.extensions.ExtensionArray):
+        return pd.Series(values)
+    if nw.dependencies.is_into_dataframe(values):
+        frame = nw.from_native(values, eager_only=True)
+        if len(frame.columns) != 1:
+            raise ValueError(f"{name} must be one column; got a frame with columns {listing(frame.columns)}.")
+        return frame[frame.columns[0]].to_numpy()
+    if nw.dependencies.is_into_series(values) or isinstance(values, nw.Series):
+        return nw.from_native(values, series_only=True).to_numpy()
+    array = values if isinstance(values, np.ndarray) else _from_sequence(values, name)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one column, of shape (n_rows,); got an array of shape {array.shape}.")
+    return array
+
+
+def _from_sequence(values: Any, name: str) -> NDArray[Any]:
+    """Return a list as an array without letting numpy turn [30, 'unknown', None] into text."""
+    if not isinstance(values, Sequence):
+        if not hasattr(values, "__array__"):
+            raise TypeError(f"{name} must be an array, a list or a column; got {type(values).__name__}.")
+        return np.asarray(values)
+    kinds = set(map(type, values))
+    if len(kinds) == 1 and kinds <= {int, float, bool, str}:
+        return np.asarray(values, dtype=object if str in kinds else None)
+    if kinds and kinds <= {int, float}:
+        return np.asarray(values, dtype=float)
+    if kinds and all(issubclass(kind, np.generic) for kind in kinds) and len(kinds) == 1:
+        return np.asarray(values)
+    if kinds & {list, tuple, np.ndarray}:
+        return np.array(values, dtype=object)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _encode_array(array: NDArray[Any], name: str) -> Column:
+    """Return the codes of a numpy array: bool and small integers (also stored as float) directly, others by hashing."""
+    if array.dtype == bool:
+        return Column(array.view(np.uint8), (False, True))
+    if array.size and array.dtype.kind in "iu":
+        low, high = int(array.min()), int(array.max())
+        if high - low < 256:
+            return _from_small_integers(array, low, high, int)
+    if array.size and array.dtype.kind == "f":
+        column = _from_integral_floats(array)
+        if column is not None:
+            return column
+    return _from_hashing(array, name)
+
+
+def _from_small_integers(array: NDArray[Any], low: int, high: int, kind: type) -> Column:
+    shifted = array if low == 0 else array - array.dtype.type(low)
+    return Column(shifted.astype(np.uint8, copy=False), tuple(kind(v) for v in range(low, high + 1)))
+
+
+def _from_integral_floats(array: NDArray[Any]) -> Column | None:
+    """Return the codes of floats that are all small integers, with or without NaN; None where they are not."""
+    low, high = float(array.min()), float(array.max())
+    gaps = low != low
+    if gaps:
+        missing = np.isnan(array)
+        if missing.all():
+            return Column(np.zeros(array.size, np.uint8), (MISSING,))
+        array = np.where(missing, np.nanmin(array), array)
+        low, high = float(array.min()), float(array.max())
+    if not (np.isfinite(low) and np.isfinite(high) and low.is_integer() and 0 <= high - low < 255):
+        return None
+    codes = (array - array.dtype.type(low)).astype(np.uint8)
+    if not np.array_equal(codes + array.dtype.type(low), array):
+        return None
+    levels: tuple[Any, ...] = tuple(low + i for i in range(int(high - low) + 1))
+    if gaps:
+        codes[missing] = len(levels)
+        levels += (MISSING,)
+    return Column(codes, levels)
+
+
+def _encode_extension(column: pd.Series, name: str) -> Column:
+    """Return the codes of a pandas extension column: nullable numbers and booleans by their values and mask."""
+    if column.dtype.kind in "iufb":
+        missing = column.isna().to_numpy()
+        base = {"b": np.bool_, "f": np.float64}.get(column.dtype.kind, np.int64)
+        if column.dtype.kind == "u":
+            base = np.uint64
+        inner = _encode_array(column.to_numpy(dtype=base, na_value=base(0)), name)
+        if not missing.any():
+            return inner
+        codes = inner.codes.astype(np.int64)
+        codes[missing] = len(inner.levels)
+        return Column(codes, (*inner.levels, MISSING))
+    return _from_hashing(column, name)
+
+
+def _from_hashing(values: Any, name: str) -> Column:
+    try:
+        codes, uniques = pd.factorize(values, use_na_sentinel=True)
+    except TypeError as error:
+        raise TypeError(f"{name} holds values that cannot be labels ({error}); pass text, numbers or booleans.") from error
+    return _from_categories(codes, uniques)
+
+
+def _from_categories(codes: NDArray[Any], categories: Any) -> Column:
+    """Return codes (-1 = missing) and categories with the categories in canonical order."""
+    levels = [as_scalar(v) for v in categories]
+    order = sort_labels(levels)
+    rank = {label: i for i, label in enumerate(order)}
+    table = np.array([*(rank[label] for label in levels), len(levels)])
+    size = len(levels) + 1
+    table = table.astype(np.uint8 if size <= 256 else np.int64)
+    return Column(table[codes], (*order, MISSING))
+
+
+# ------------------------------------------------------------------------------------------------- sensitive features
+def sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
+    """Return the sensitive features as named raw columns, whatever they came as."""
+    if sensitive_features is None:
+        raise ValueError(
+            "sensitive_features is missing: pass the column (or a frame, or a dict of columns) that says which group "
+            "each row belongs to."
+        )
+    if isinstance(sensitive_features, str | bytes):
+        raise TypeError(
+            f"sensitive_features must hold one value per row; got the name {sensitive_features!r}. Pass the column itself, "
+            f"such as X[{sensitive_features!r}]."
+        )
+    if isinstance(sensitive_features, Mapping):
+        columns = [(str(name), column) for name, column in sensitive_features.items()]
+    elif isinstance(sensitive_features, pd.DataFrame):
+        columns = [(str(name), sensitive_features.iloc[:, i]) for i, name in enumerate(sensitive_features.columns)]
+    elif nw.dependencies.is_into_dataframe(sensitive_features) or isinstance(sensitive_features, nw.DataFrame):
+        frame = nw.from_native(sensitive_features, eager_only=True)
+        columns = [(str(name), frame[name]) for name in frame.columns]
+    elif isinstance(sensitive_features, np.ndarray) and sensitive_features.ndim == 2:
+        columns = [(f"sensitive_feature_{i}", column) for i, column in enumerate(sensitive_features.T)]
+    elif isinstance(sensitive_features, list | tuple) and sensitive_features and isinstance(sensitive_features[0], list | tuple):
+        rows = zip(*sensitive_features, strict=True)
+        columns = [(f"sensitive_feature_{i}", list(column)) for i, column in enumerate(rows)]
+    else:
+        name = getattr(sensitive_features, "name", None)
+        columns = [("sensitive_feature" if name in (None, "") else str(name), sensitive_features)]
+    if not columns:
+        raise ValueError("sensitive_features has no columns; at least one is needed.")
+    names = [name for name, _ in columns]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"sensitive_features repeats the column name {listing(repeated)}; give each column its own name.")
+    return dict(columns)
+
+
+def encode_groups(columns: Mapping[str, Any], *, missing: str = "bucket") -> dict[str, Column]:
+    """Return the codes of each sensitive feature; say how many of its values are missing, or refuse them.
+
+    Parameters
+    ----------
+    columns : mapping of str to array-like of shape (n_rows,)
+        As :func:`sensitive_columns` gives them.
+    missing : {"bucket", "raise"}
+        What to do with rows without a value: count them as one group of their own, with a warning, or refuse.
+
+    Returns
+    -------
+    dict of str to Column
+    """
+    if missing not in ("bucket", "raise"):
+        raise ValueError(f"missing must be 'bucket' or 'raise'; got {missing!r}.")
+    encoded = {}
+    for name, values in columns.items():
+        column = encode_column(values, f"sensitive feature {name!r}")
+        if MISSING in column.levels:
+            n_missing = int(np.count_nonzero(column.codes == len(column.levels) - 1))
+            if n_missing:
+                text = f"sensitive feature {name!r} is missing in {n_missing} of {column.codes.size} rows"
+                if missing == "raise":
+                    raise ValueError(f"{text}; fill them, drop the rows, or pass missing='bucket' to audit them as a group.")
+                warn(f"{text}; they are audited as the group {MISSING}.", MissingGroupsWarning, stacklevel=4)
+        if len(column.levels) > MAX_NUMERIC_GROUPS:
+            _check_group_count(name, column.occurring)
+        encoded[name] = column
+    return encoded
+
+
+def _check_group_count(name: str, levels: Sequence[Any]) -> None:
+    """Refuse an attribute with so many values that it is a measurement or an identifier, not a grouping."""
+    numbers = [v for v in levels if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(numbers) > MAX_NUMERIC_GROUPS and len(numbers) >= len(levels) - 1:
+        raise ValueError(
+            f"sensitive feature {name!r} has {len(numbers)} distinct numbers (at most {MAX_NUMERIC_GROUPS}): it looks like a "
+            f"measurement. Group it first, for example pandas.cut(x, [0, 25, 40, 120]); if the numbers are codes, pass them "
+            f"as text."
+        )
+    if len(levels) > MAX_GROUPS:
+        raise ValueError(
+            f"sensitive feature {name!r} has {len(levels)} distinct values (at most {MAX_GROUPS}): it looks like an "
+            f"identifier. Merge its values into groups."
+        )
+
+
+
+# ------------------------------------------------------------------------------------------------------------- labels
+def encode_labels(y_true: Any, y_pred: Any, pos_label: Any = None) -> Labels:
+    """Return outcomes and decisions as 0/1, with 1 for ``pos_label``.
+
+    The positive class is guessed only for labels in {0, 1}, {-1, 1} or booleans. With more than two labels a given
+    ``pos_label`` is judged against all the others.
+    """
+    named = {} if y_true is None else {"y_true": y_true}
+    encoded = {name: _encode_label_column(values, name) for name, values in {**named, "y_pred": y_pred}.items()}
+    found: list[Any] = []
+    for column in encoded.values():
+        found += [label for label in column.occurring if label not in found]
+    found = sort_labels(found)
+    pos_label = _positive_label(found, as_scalar(pos_label), " and ".join(encoded))
+    codes = {}
+    for name, column in encoded.items():
+        table = np.array([label == pos_label for label in column.levels], dtype=np.uint8)
+        identity = np.array_equal(table, np.arange(table.size)) and column.codes.dtype == np.uint8
+        codes[name] = column.codes if identity else table[column.codes]
+    return Labels(codes.get("y_true"), codes["y_pred"], pos_label, tuple(found))
+
+
+def _encode_label_column(values: Any, name: str) -> Column:
+    column = encode_column(values, name)
+    if MISSING in column.levels:
+        n_missing = int(np.count_nonzero(column.codes == len(column.levels) - 1))
+        if n_missing:
+            raise ValueError(
+                f"{name} is missing in {n_missing} of {column.codes.size} rows; drop these rows (and those of the other "
+                f"arguments)" + (", or pass y_true=None to audit selection rates only." if name == "y_true" else ".")
+            )
+        column = Column(column.codes, column.levels[:-1])
+    fractions = [v for v in column.levels if isinstance(v, float) and not v.is_integer()]
+    if fractions:
+        raise ValueError(
+            f"{name} holds scores such as {fractions[0]!r}, where labels belong: pass the decisions, for example "
+            f"(scores >= 0.5).astype(int)."
+        )
+    return column
+
+
+def _positive_label(found: list[Any], pos_label: Any, where: str) -> Any:
+    """Return the positive label: the given one if it occurs, else 1 (True) where that is beyond doubt."""
+    if pos_label is None:
+        for pair in ((0, 1), (-1, 1)):
+            if all(isinstance(label, bool | int | float) and label in pair for label in found):
+                return True if found and all(isinstance(label, bool) for label in found) else 1
+        if len(found) > 2:
+            raise ValueError(
+                f"{where} hold {len(found)} labels: {listing(found)}. Audits are of one decision: pass pos_label, "
+                f"and it is judged against all the others."
+            )
+        raise ValueError(f"{where} hold the labels {listing(found)}; pass pos_label to say which one is positive.")
+    if pos_label not in found:
+        message = f"pos_label={pos_label!r} is not among the labels found in {where}: {listing(found)}"
+        binary = all(isinstance(label, bool | int | float) and label in (-1, 0, 1) for label in found) and pos_label == 1
+        if len(found) > 1 and not binary:
+            raise ValueError(f"{message}.")
+        if not binary:
+            warn(f"{message}; every row counts as negative.", UserWarning, stacklevel=5)
+    return next((label for label in found if label == pos_label), pos_label)
+
+
+# ---------------------------------------------------------------------------------------------------------- alignment
+def check_aligned(named: Mapping[str, Any]) -> int:
+    """Return the number of rows; refuse unequal lengths, and pandas objects whose row ids differ.
+
+    Parameters
+    ----------
+    named : mapping of str to array-like
+        The arguments by name; None is skipped. Arrays and lists are positional; pandas objects must share their index.
+    """
+    present = {name: values for name, values in named.items() if values is not None}
+    lengths = {name: _length(values, name) for name, values in present.items()}
+    if len(set(lengths.values())) > 1:
+        said = ", ".join(f"{name} {n}" for name, n in lengths.items())
+        raise ValueError(f"all arguments must have one entry per row; got {said} rows.")
+    n_rows = next(iter(lengths.values()))
+    if n_rows == 0:
+        raise ValueError(f"there are no rows: {', '.join(lengths)} are empty.")
+    indexed = [(name, values.index) for name, values in present.items() if isinstance(values, pd.Series | pd.DataFrame)]
+    for name, index in indexed[1:]:
+        first, first_index = indexed[0]
+        if index is not first_index and not index.equals(first_index):
+            raise ValueError(
+                f"the index of {name} differs from that of {first}, so rows cannot be matched. Align them by row id, "
+                f"for example {name}.loc[{first}.index], or pass arrays (.to_numpy()) to match them by position."
+            )
+    return n_rows
+
+
+def _length(values: Any, name: str) -> int:
+    try:
+        return len(values)
+    except TypeError as error:
+        raise TypeError(f"{name} must be a column with one value per row; got {type(values).__name__}.") from error

@@ -122,7 +122,9 @@ class Tally:
             If an argument is not a column of values.
         """
         columns = sensitive_columns(sensitive_features)
-        check_aligned({"y_true": y_true, "y_pred": y_pred, **{f"sensitive feature {k!r}": v for k, v in columns.items()}})
+        check_aligned(
+            {"y_true": y_true, "y_pred": y_pred, **{f"sensitive feature {k!r}": v for k, v in columns.items()}}
+        )
         labels = encode_labels(y_true, y_pred, pos_label)
         encoded = encode_groups(columns, missing=missing)
         codes = [*encoded.values()]
@@ -136,9 +138,7 @@ class Tally:
         table = np.zeros((group_codes.size, n_outcomes, 2), dtype=np.int64)
         table.reshape(group_codes.size, -1)[inverse, cells % (2 * n_outcomes)] = counts
         positions = np.unravel_index(group_codes, sizes[: len(encoded)])
-        values = [
-            [column.levels[i] for i in index] for column, index in zip(encoded.values(), positions, strict=True)
-        ]
+        values = [[column.levels[i] for i in index] for column, index in zip(encoded.values(), positions, strict=True)]
         groups = tuple(zip(*values, strict=True))
         return cls(tuple(encoded), groups, table, labels.pos_label, labels.labels)
 
@@ -174,7 +174,9 @@ class Tally:
             elif {"n", "selected"} <= set(cell):
                 table[group] = [[cell["n"] - cell["selected"], cell["selected"]]]
             else:
-                raise ValueError(f"counts of group {group!r} must give tp, fp, fn, tn or n, selected; got {sorted(cell)}.")
+                raise ValueError(
+                    f"counts of group {group!r} must give tp, fp, fn, tn or n, selected; got {sorted(cell)}."
+                )
         keys = sort_labels(list(table))
         groups = tuple((key,) if len(names) == 1 else tuple(key) for key in keys)
         return cls(names, groups, np.array([table[key] for key in keys]), pos_label)
@@ -210,9 +212,7 @@ class Tally:
 
     def frame(self) -> pd.DataFrame:
         """Return one row a group: the attributes, ``n``, and ``tp, fp, fn, tn`` (or ``selected`` without labels)."""
-        data: dict[str, Any] = {
-            name: [group[i] for group in self.groups] for i, name in enumerate(self.attributes)
-        }
+        data: dict[str, Any] = {name: [group[i] for group in self.groups] for i, name in enumerate(self.attributes)}
         data["n"] = self.counts.sum((1, 2))
         if self.labelled:
             data |= {"tp": self.counts[:, 1, 1], "fp": self.counts[:, 0, 1]}

@@ -254,7 +254,9 @@ def _from_hashing(values: Any, name: str) -> Column:
     try:
         codes, uniques = pd.factorize(values, use_na_sentinel=True)
     except TypeError as error:
-        raise TypeError(f"{name} holds values that cannot be labels ({error}); pass text, numbers or booleans.") from error
+        raise TypeError(
+            f"{name} holds values that cannot be labels ({error}); pass text, numbers or booleans."
+        ) from error
     return _from_categories(codes, uniques)
 
 
@@ -291,7 +293,11 @@ def sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
         columns = [(str(name), frame[name]) for name in frame.columns]
     elif isinstance(sensitive_features, np.ndarray) and sensitive_features.ndim == 2:
         columns = [(f"sensitive_feature_{i}", column) for i, column in enumerate(sensitive_features.T)]
-    elif isinstance(sensitive_features, list | tuple) and sensitive_features and isinstance(sensitive_features[0], list | tuple):
+    elif (
+        isinstance(sensitive_features, list | tuple)
+        and sensitive_features
+        and isinstance(sensitive_features[0], list | tuple)
+    ):
         rows = zip(*sensitive_features, strict=True)
         columns = [(f"sensitive_feature_{i}", list(column)) for i, column in enumerate(rows)]
     else:
@@ -302,7 +308,9 @@ def sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
     names = [name for name, _ in columns]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise ValueError(f"sensitive_features repeats the column name {listing(repeated)}; give each column its own name.")
+        raise ValueError(
+            f"sensitive_features repeats the column name {listing(repeated)}; give each column its own name."
+        )
     return dict(columns)
 
 
@@ -330,7 +338,9 @@ def encode_groups(columns: Mapping[str, Any], *, missing: str = "bucket") -> dic
             if n_missing:
                 text = f"sensitive feature {name!r} is missing in {n_missing} of {column.codes.size} rows"
                 if missing == "raise":
-                    raise ValueError(f"{text}; fill them, drop the rows, or pass missing='bucket' to audit them as a group.")
+                    raise ValueError(
+                        f"{text}; fill them, drop the rows, or pass missing='bucket' to audit them as a group."
+                    )
                 warn(f"{text}; they are audited as the group {MISSING}.", MissingGroupsWarning, stacklevel=4)
         if len(column.levels) > MAX_NUMERIC_GROUPS:
             _check_group_count(name, column.occurring)
@@ -352,7 +362,6 @@ def _check_group_count(name: str, levels: Sequence[Any]) -> None:
             f"sensitive feature {name!r} has {len(levels)} distinct values (at most {MAX_GROUPS}): it looks like an "
             f"identifier. Merge its values into groups."
         )
-
 
 
 # ------------------------------------------------------------------------------------------------------------- labels
@@ -410,7 +419,9 @@ def _positive_label(found: list[Any], pos_label: Any, where: str) -> Any:
         raise ValueError(f"{where} hold the labels {listing(found)}; pass pos_label to say which one is positive.")
     if pos_label not in found:
         message = f"pos_label={pos_label!r} is not among the labels found in {where}: {listing(found)}"
-        binary = all(isinstance(label, bool | int | float) and label in (-1, 0, 1) for label in found) and pos_label == 1
+        binary = (
+            all(isinstance(label, bool | int | float) and label in (-1, 0, 1) for label in found) and pos_label == 1
+        )
         if len(found) > 1 and not binary:
             raise ValueError(f"{message}.")
         if not binary:

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from tests._shared import case, data_file
 
 from sklearn_ethiclens import datasets
 from sklearn_ethiclens.datasets import (
@@ -29,6 +28,10 @@ from sklearn_ethiclens.datasets import (
 )
 from sklearn_ethiclens.datasets import _compas as compas
 from sklearn_ethiclens.datasets._download import RemoteFile, download, write_whole
+
+# By its path: with --import-mode=importlib, older pytest finds neither `_shared` nor `tests._shared`.
+SHARED = runpy.run_path(str(Path(__file__).with_name("_shared.py")))
+case, data_file = SHARED["case"], SHARED["data_file"]
 
 PACKAGE = Path(datasets.__file__).parent
 ROOT = PACKAGE.parents[1]
@@ -237,7 +240,7 @@ def test_german_credit_script_refuses_another_file(tmp_path):
     if not script.is_file():
         pytest.skip(f"{script} is missing")
     (tmp_path / "other.csv").write_text("status\nA11\n")
-    with pytest.raises(ValueError, match="must have SHA-256 5320.*got"):
+    with pytest.raises(ValueError, match=r"must have SHA-256 5320.*got"):
         runpy.run_path(str(script))["main"]([str(tmp_path / "other.csv"), str(tmp_path / "made.csv")])
 
 
@@ -264,7 +267,7 @@ def test_german_credit_refuses_a_cut_that_leaves_a_band_empty(age_cut):
 
 
 def test_german_credit_sex_warns_and_leaves_310_rows_missing():
-    with pytest.warns(UserWarning, match="310 of 1000 rows.*Groemping 2019"):
+    with pytest.warns(UserWarning, match=r"310 of 1000 rows.*Groemping 2019"):
         bunch = load_german_credit(sensitive_features="sex")
     sex = bunch.sensitive_features["sex"]
     assert sex.value_counts().to_dict() == {"male": 598, "female": 92}
@@ -303,6 +306,8 @@ def test_compas_facts_after_the_filter():
     found = {"n": len(frame), "recid": int(bunch.target.sum())}
     agree_with(reference["expect"], found | counts(frame, "race", "sex", "age_cat", "score_text"))
     assert bunch.sha256 == reference["input"]["sha256"]
+    late = frame["compas_screening_date"] > "2014-04-01"  # the rows of Barenstein (2019) that the filter keeps
+    assert (late.sum(), bunch.target[late].sum()) == (868, 868)
 
 
 def test_compas_facts_without_the_filter():
@@ -438,7 +443,7 @@ def test_compas_missing_names_both_places(home, tmp_path, monkeypatch):
     with pytest.raises(OSError, match=r"\$SKLEARN_ETHICLENS_DATA \(not set\) nor at .*compas-two-years.csv"):
         fetch_compas(data_home=home, download_if_missing=False)
     monkeypatch.setenv("SKLEARN_ETHICLENS_DATA", str(tmp_path / "given"))
-    with pytest.raises(OSError, match="given.*nor at .*yet.*download_if_missing=True.*by hand"):
+    with pytest.raises(OSError, match=r"given.*nor at .*yet.*download_if_missing=True.*by hand"):
         fetch_compas(data_home=home, download_if_missing=False)
     assert not home.exists()
 
@@ -561,14 +566,14 @@ def test_dribbling_server_meets_the_limit_of_the_whole_transfer():
 
 
 def test_unpinned_file_is_bounded_in_size():
-    with serving(Answers(without_length(b"x" * 100))) as url, pytest.raises(OSError, match="more than .* 10 bytes"):
+    with serving(Answers(without_length(b"x" * 100))) as url, pytest.raises(OSError, match=r"more than .* 10 bytes"):
         download(RemoteFile(url), by_hand="file", max_bytes=10)
 
 
 def test_closed_port_is_an_error_with_the_ways_out():
     with serving(Answers(page(200))) as url:
         pass
-    with pytest.raises(OSError, match="no answer could be read.*by hand at file"):
+    with pytest.raises(OSError, match=r"no answer could be read.*by hand at file"):
         download(RemoteFile(url), by_hand="file")
 
 
@@ -659,7 +664,7 @@ def test_protocols_keep_rows_aligned():
 def test_compas_protocol_refuses_unknown_kind_and_other_seed_of_the_reference():
     with pytest.raises(ValueError, match=r"kind must be one of \['default', 'reference'\]; got 'other'"):
         compas_protocol("other")
-    with pytest.raises(ValueError, match="random_state must be 42 for kind='reference'.*got 0"):
+    with pytest.raises(ValueError, match=r"random_state must be 42 for kind='reference'.*got 0"):
         compas_protocol("reference", random_state=0)
 
 

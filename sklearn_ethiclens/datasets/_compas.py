@@ -78,7 +78,7 @@ African-American and .2345 for Caucasian people, the false negative rate .2799 a
 Known error: the table keeps people who were charged again after the two-year cut-off date but drops those who were
 not. 998 recidivists were screened after 1 April 2014, too late to be observed for two years (Barenstein 2019). This
 inflates the base rate (.451 against .362 without them); false positive rates are the same either way, because all 998
-are recidivists. The filter does not remove them.
+are recidivists. 868 of them pass the filter.
 
 Two groups are tiny after the filter: Native American (11) and Asian (31).
 

@@ -159,7 +159,7 @@ def _compas_default(bunch: Bunch, random_state: int) -> tuple[Protocol, ...]:
             notes=(
                 f"The favourable outcome is {bunch.favorable_outcome}.",
                 "ProPublica's published error rates are of the COMPAS score, on 7,214 unfiltered rows.",
-                "998 recidivists past the two-year cut-off inflate the base rate (Barenstein 2019).",
+                "Recidivists past the two-year cut-off, 868 of these rows, inflate the base rate (Barenstein 2019).",
             ),
         ),
     )

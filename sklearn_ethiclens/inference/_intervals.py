@@ -170,11 +170,11 @@ def clopper_pearson_interval(
     tail = (1 - check_fraction(confidence_level, "confidence_level")) / 2
     count, nobs = check_counts(count, nobs)
     # betaincinv wants positive parameters; the ends it cannot give are 0 and 1.
-    low = betaincinv(np.where(count > 0, count, 1.0), nobs - count + 1, tail)
-    high = betaincinv(count + 1, np.where(count < nobs, nobs - count, 1.0), 1 - tail)
-    defined = (nobs > 0) & ~np.isnan(count)
-    low = np.where(defined, np.where(count > 0, low, 0.0), np.nan).astype(np.float64)
-    high = np.where(defined, np.where(count < nobs, high, 1.0), np.nan).astype(np.float64)
+    below = betaincinv(np.where(count > 0, count, 1.0), nobs - count + 1, tail)
+    above = betaincinv(count + 1, np.where(count < nobs, nobs - count, 1.0), 1 - tail)
+    unknown = np.where((nobs > 0) & ~np.isnan(count), 0.0, np.nan)
+    low: FloatArray = np.where(count > 0, below, 0.0) + unknown
+    high: FloatArray = np.where(count < nobs, above, 1.0) + unknown
     return Bounds(low[()], high[()])
 
 

@@ -52,6 +52,19 @@ def check_n_resamples(n_resamples: Any) -> int:
     return int(n_resamples)
 
 
+def as_seed(random_state: Any) -> int:
+    """Return the integer that a random state stands for; None draws one, which is kept so that it can be repeated."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(1 << 32))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(1 << 31))
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
+        return int(random_state)
+    raise ValueError(f"random_state must be a non-negative integer, a numpy generator or None; got {random_state!r}.")
+
+
 # ------------------------------------------------------------------------------------------------------------- draws
 def draw_cells(counts: NDArray[Any], n_resamples: int, seed: int, n_jobs: int | None = None) -> Floats:
     """Return bootstrap counts of the cells of a table.
@@ -94,7 +107,9 @@ def draw_cells(counts: NDArray[Any], n_resamples: int, seed: int, n_jobs: int | 
     return out
 
 
-def collect_cells(cells: NDArray[Any], table_of: NDArray[Any], slot_of: NDArray[Any], n_tables: int, n_slots: int) -> Floats:
+def collect_cells(
+    cells: NDArray[Any], table_of: NDArray[Any], slot_of: NDArray[Any], n_tables: int, n_slots: int
+) -> Floats:
     """Return cell counts summed into tables.
 
     Parameters
@@ -248,11 +263,8 @@ def bootstrap_bounds(
     if method == "bca":
         if jackknife is None or weights is None:
             raise ValueError("BCa needs the leave-one-out values and their weights.")
-        sides = (estimates - tolerance, "left"), (estimates + tolerance, "right")
-        under = np.zeros(n_statistics)
-        for i in np.flatnonzero(n_valid):
-            valid = replicates[i, : n_valid[i]]
-            under[i] = sum(valid.searchsorted(value[i], side) for value, side in sides)
+        ends = (estimates - tolerance)[:, None], (estimates + tolerance)[:, None]
+        under = np.count_nonzero(replicates < ends[0], axis=1) + np.count_nonzero(replicates <= ends[1], axis=1)
         share = np.clip(under / (2.0 * np.maximum(n_valid, 1)), 1 / (n_valid + 1), n_valid / (n_valid + 1))
         bias, bend = ndtri(share), acceleration(jackknife, weights)
         with np.errstate(divide="ignore"):
@@ -261,10 +273,11 @@ def bootstrap_bounds(
     position = np.clip(shares, 0, 1) * top
     lower = np.floor(position).astype(np.intp)
     at, after = replicates[rows, lower], replicates[rows, np.minimum(lower + 1, top)]
-    ends = at + (position - lower) * (after - at)
+    low, high = at + (position - lower) * (after - at)
     valid_share = n_valid / n_resamples
-    ends[:, np.isnan(estimates) | (valid_share < MIN_VALID_SHARE)] = np.nan
-    return BootstrapBounds(ends[0], ends[1], valid_share, degenerate & ~np.isnan(ends[0]))
+    low[np.isnan(estimates) | (valid_share < MIN_VALID_SHARE)] = np.nan
+    high[np.isnan(low)] = np.nan
+    return BootstrapBounds(low, high, valid_share, degenerate & ~np.isnan(low))
 
 
 def bootstrap_interval(

@@ -155,7 +155,9 @@ def calculate_disparate_impact(privileged_rate: float, unprivileged_rate: float)
         if not 0 <= rate <= 1:
             raise ValueError(f"{name} must lie in [0, 1]; got {rate!r}.")
     if privileged_rate == 0:
-        raise ValueError("privileged_rate is 0, so the ratio is undefined: nobody of the privileged group was selected.")
+        raise ValueError(
+            "privileged_rate is 0, so the ratio is undefined: nobody of the privileged group was selected."
+        )
     return unprivileged_rate / privileged_rate
 
 

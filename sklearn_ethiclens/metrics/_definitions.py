@@ -105,7 +105,9 @@ class Metric:
         """
         arrays = [Confusion(np.asarray(c, dtype=float), outcome) for c in (counts, reference_counts) if c is not None]
         if len(arrays) != (2 if self.kind == "pair" else 1):
-            raise TypeError(f"{self.name} is a {self.kind} metric: it takes {1 + (self.kind == 'pair')} table(s) of counts.")
+            raise TypeError(
+                f"{self.name} is a {self.kind} metric: it takes {1 + (self.kind == 'pair')} table(s) of counts."
+            )
         value = self.function(*arrays)
         return float(value) if np.ndim(value) == 0 else value
 
@@ -125,7 +127,9 @@ def generalized_entropy(c: Confusion, alpha: float = 1.0) -> Floats:
         elif alpha == 0:
             value = np.where(fn > 0, np.nan, np.log(mean) - np.log(2) * fp / n)
         else:
-            power = (n - fp - fn + fp * 2.0**alpha) / mean**alpha + (np.where(fn > 0, np.inf, 0.0) if alpha < 0 else 0.0)
+            power = (n - fp - fn + fp * 2.0**alpha) / mean**alpha + (
+                np.where(fn > 0, np.inf, 0.0) if alpha < 0 else 0.0
+            )
             value = (power / n - 1) / (alpha * (alpha - 1))
     return np.where(np.isfinite(value), value, np.nan)
 
@@ -191,7 +195,9 @@ def _rate_entries() -> list[Metric]:
     entries = []
     for name, (formula, source) in _RATE_FORMULAS.items():
         turns = name == "favorable_rate"
-        entries.append(Metric(name, "group", _rate(name), formula, (name,), 0, 1, None, source, "rate", by_outcome=turns))
+        entries.append(
+            Metric(name, "group", _rate(name), formula, (name,), 0, 1, None, source, "rate", by_outcome=turns)
+        )
         if turns:  # its difference and ratio are statistical_parity_difference and disparate_impact
             continue
         entries.append(

@@ -1,0 +1,629 @@
+"""Tally and policy -> findings: every metric of every group and comparison, with interval, test, floors and verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ethiclens._findings import Assessment, Finding, Headline, Reference
+from sklearn_ethiclens._tally import Tally
+from sklearn_ethiclens._validation import MISSING, show
+from sklearn_ethiclens.inference._intervals import miettinen_nurminen_ratio_interval, newcombe_interval
+from sklearn_ethiclens.inference._power import minimum_detectable_difference, power_two_proportions
+from sklearn_ethiclens.inference._resampling import (
+    MIN_VALID_SHARE,
+    BootstrapBounds,
+    bootstrap_bounds,
+    collect_cells,
+    draw_cells,
+    leave_one_out,
+    pair_leave_one_out,
+)
+from sklearn_ethiclens.inference._tests import TwoProportionTestResult, adjust_pvalues, chi2_test, two_proportion_test
+from sklearn_ethiclens.metrics._comparisons import choose_reference, composite_band, flip_flop
+from sklearn_ethiclens.metrics._definitions import METRICS, Metric, why_undefined
+from sklearn_ethiclens.metrics._functions import reference_position
+from sklearn_ethiclens.metrics._rates import RATES, Confusion, Floats
+from sklearn_ethiclens.policy import Policy, Rule, Verdict
+
+POWER_GAP = 0.10  # the gap whose power is stated
+_JOINT_CELLS = 4096  # up to here one draw serves all attributes; beyond, each is drawn on its own
+_BATCH_VALUES = 1 << 21  # replicates held at once, 16 MiB
+_COMPOSED = ("disparate_impact", "statistical_parity_difference", "equalized_odds_difference")
+
+
+@dataclass
+class _Rows:
+    """The findings of one metric on one attribute, as columns."""
+
+    metric: Metric
+    attributes: tuple[str, ...]
+    groups: list[Any]
+    references: list[Any]
+    values: Floats
+    low: Floats
+    high: Floats
+    methods: list[str | None]
+    reasons: list[str]
+    verdicts: list[Verdict | None]
+    problems: list[Verdict | None]
+    n: list[int]
+    n_reference: list[int | None]
+    denominators: list[dict[str, Any]]
+    pvalue: Floats = field(default_factory=lambda: np.empty(0))
+    tests: list[str | None] = field(default_factory=list)
+    power: Floats = field(default_factory=lambda: np.empty(0))
+    detectable: Floats = field(default_factory=lambda: np.empty(0))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a tally is assessed."""
+
+    outcome: str
+    plan: tuple[tuple[str, ...], ...]
+    reference: Mapping[tuple[str, ...], Any]
+    policy: Policy
+    metrics: tuple[str, ...]
+    seed: int
+    n_jobs: int | None = None
+
+
+def assess(tally: Tally, settings: Settings) -> Assessment:
+    """Return what a tally shows under a policy.
+
+    Parameters
+    ----------
+    tally : Tally
+        Counts by group of all attributes.
+    settings : Settings
+        Attributes and intersections, references, metrics, policy (with method, level and replicates), seed.
+
+    Returns
+    -------
+    Assessment
+    """
+    policy = settings.policy
+    occupied = np.nonzero(tally.counts.reshape(len(tally.groups), -1))
+    cells = tally.counts.reshape(len(tally.groups), -1)[occupied]
+    joint = (
+        draw_cells(cells, policy.n_resamples, settings.seed, settings.n_jobs) if cells.size <= _JOINT_CELLS else None
+    )
+    blocks: list[_Margin] = []
+    for number, attributes in enumerate(settings.plan):
+        marginal, position = tally._marginal(attributes)
+        if joint is None:
+            seed = int(np.random.SeedSequence([settings.seed, number]).generate_state(1, np.uint64)[0])
+            own = np.nonzero(marginal.counts.reshape(len(marginal.groups), -1))
+            draws = draw_cells(
+                marginal.counts.reshape(len(marginal.groups), -1)[own], policy.n_resamples, seed, settings.n_jobs
+            )
+            blocks.append(_Margin(marginal, draws, *own, settings))
+        else:
+            blocks.append(_Margin(marginal, joint, position[occupied[0]], occupied[1], settings))
+    rows = [block_rows for block in blocks for block_rows in block.rows]
+    return Assessment(
+        findings=tuple(finding for finding in _findings(rows, policy)),
+        tests=tuple(test for block in blocks for test in block.tests),
+        references=tuple(block.reference for block in blocks),
+        composite=_composite_headline(blocks),
+        minimum_disparate_impact=_minimum_headline(blocks),
+        notes=tuple(note for block in blocks for note in block.notes),
+    )
+
+
+class _Margin:
+    """One attribute or intersection: its tables, replicates and leave-one-out tables, read metric by metric."""
+
+    def __init__(
+        self, tally: Tally, draws: Floats, table_of: NDArray[Any], slot_of: NDArray[Any], settings: Settings
+    ) -> None:
+        self.tally, self.settings, self.policy = tally, settings, settings.policy
+        self.attributes = tally.attributes
+        n_groups, n_outcomes = len(tally.groups), tally.counts.shape[1]
+        self.labels = [group[0] if len(group) == 1 else group for group in tally.groups]
+        self.confusion = Confusion(tally.counts.astype(float), settings.outcome)
+        tables = collect_cells(draws, table_of, slot_of, n_groups, 2 * n_outcomes)
+        tables = np.moveaxis(tables.reshape(n_outcomes, 2, n_groups, -1), (0, 1), (-2, -1))
+        self.replicates = Confusion(tables, settings.outcome)
+        deleted, self.weights = leave_one_out(tally.counts, tally.n_rows)
+        self.jackknife = Confusion(deleted, settings.outcome)
+        self.total = self.confusion.count("total")
+        self.compared = self._compared()
+        self._tested: dict[tuple[str, int], TwoProportionTestResult] = {}
+        self._powers: dict[int, dict[str, tuple[Floats, Floats]]] = {}
+        self._pairs: dict[int, Any] = {}
+        wanted = dict.fromkeys(rate for name in settings.metrics for rate in METRICS[name].rates if rate != "f1")
+        self._proportions = [rate for rate in wanted if tally.labelled or not RATES[rate].uses_labels]
+        self.reference_at, self.reference = self._choose_reference()
+        self.tests = self._global_tests()
+        self.bounds = self._all_bounds([METRICS[name] for name in settings.metrics])
+        self.rows = [self._assess(METRICS[name]) for name in settings.metrics]
+        self.notes = self._size_notes()
+        del self.replicates, self.jackknife, self._pairs
+
+    # ---------------------------------------------------------------------------------------------------- who is compared
+    def _compared(self) -> NDArray[np.bool_]:
+        """Tell which groups take part in comparisons: all, unless the policy leaves small or unknown ones out."""
+        if not self.policy.min_share:
+            return np.ones(len(self.labels), dtype=bool)
+        known = np.array([MISSING not in group for group in self.tally.groups])
+        share = self.total / self.total[known].sum() if known.any() else self.total
+        return known & (share >= self.policy.min_share - 1e-12)
+
+    def _choose_reference(self) -> tuple[int, Reference]:
+        name = self.attributes[0] if len(self.attributes) == 1 else self.attributes
+        floor = self.policy.floors.get("total", 0)
+        if self.attributes in self.settings.reference:
+            given = self.settings.reference[self.attributes]
+            at = reference_position(self.tally.groups, given, self.attributes)
+            return at, Reference(name, self.labels[at], given=True, sufficient=bool(self.total[at] >= floor))
+        eligible = self._eligible()
+        if self.policy.reference == "first" and eligible.any():
+            at = int(np.flatnonzero(eligible)[0])
+        else:
+            at = choose_reference(self.confusion.rate("favorable_rate"), self.total, eligible)
+        return at, Reference(name, self.labels[at], given=False, sufficient=bool(eligible[at]))
+
+    def _eligible(self) -> NDArray[np.bool_]:
+        known = np.array([MISSING not in group for group in self.tally.groups])
+        return known & self.compared & (self.total >= self.policy.floors.get("total", 0))
+
+    def _reference_of(self, metric: Metric) -> int:
+        """Return the reference of one metric: the attribute's, or the group where the metric's rate is highest."""
+        if self.policy.reference != "highest_value" or self.attributes in self.settings.reference:
+            return self.reference_at
+        return choose_reference(self.confusion.rate(metric.rates[0]), self.total, self._eligible())
+
+    # ---------------------------------------------------------------------------------------------------------- a metric
+    def _assess(self, metric: Metric) -> _Rows:
+        if metric.kind == "group":
+            return self._assess_groups(metric)
+        return self._assess_pairs(metric) if metric.kind == "pair" else self._assess_overall(metric)
+
+    def _known(self, metric: Metric) -> bool:
+        return self.tally.labelled or not metric.uses_labels
+
+    def _values(self, metric: Metric) -> Floats:
+        """Return the estimates of a metric: by group, or by comparison."""
+        if metric.kind == "group":
+            return np.asarray(metric.function(self.confusion))
+        at = self._reference_of(metric)
+        others = self._comparison(at)[0]
+        values = metric.function(self.confusion.take(others), self.confusion.take([at]))
+        return np.where(self.compared[others], values, np.nan)
+
+    def _all_bounds(self, metrics: Sequence[Metric]) -> dict[str, BootstrapBounds]:
+        """Return the intervals of all group and pair metrics, many at a time: small arrays would cost more than sorting."""
+        bounds: dict[str, BootstrapBounds] = {}
+        waiting: list[tuple[str, Floats, Floats, Floats, Floats]] = []
+        held = 0
+        for metric in metrics:
+            if metric.kind == "overall":
+                continue
+            values = self._values(metric)
+            if not self._known(metric) or not values.size:
+                bounds[metric.name] = _no_bounds(values.size)
+                continue
+            if metric.kind == "group":
+                replicates, jackknife, weights = (self.replicates,), (self.jackknife,), self.weights
+            else:
+                _, (replicates, jackknife, weights) = self._comparison(self._reference_of(metric))
+            part = metric.name, values, metric.function(*replicates), metric.function(*jackknife), weights
+            waiting.append(part)
+            held += part[2].size
+            if held > _BATCH_VALUES:
+                bounds |= self._batch(waiting)
+                waiting, held = [], 0
+        return bounds | (self._batch(waiting) if waiting else {})
+
+    def _batch(self, parts: Sequence[tuple[str, Floats, Floats, Floats, Floats]]) -> dict[str, BootstrapBounds]:
+        width = max(part[3].shape[1] for part in parts)
+        names, sizes = [part[0] for part in parts], [part[1].size for part in parts]
+        bounds = bootstrap_bounds(
+            np.concatenate([part[1] for part in parts]),
+            np.concatenate([part[2] for part in parts]),  # a copy, which the intervals may sort
+            np.concatenate([_widened(part[3], width) for part in parts]),
+            np.concatenate([_widened(part[4], width) for part in parts]),
+            confidence_level=self.policy.confidence_level,
+            method=self.policy.method,
+        )
+        columns = [np.split(column, np.cumsum(sizes)[:-1]) for column in bounds]
+        return {name: BootstrapBounds(*column) for name, *column in zip(names, *columns, strict=True)}
+
+    def _assess_groups(self, metric: Metric) -> _Rows:
+        n_groups = len(self.labels)
+        rows = self._rows(metric, list(range(n_groups)), None, self._values(metric), self.bounds[metric.name])
+        rows.pvalue = rows.power = rows.detectable = np.full(n_groups, np.nan)
+        rows.tests = [None] * n_groups
+        return rows
+
+    def _assess_pairs(self, metric: Metric) -> _Rows:
+        at, bounds = self._reference_of(metric), self.bounds[metric.name]
+        others = self._comparison(at)[0]
+        rows = self._rows(metric, others.tolist(), at, self._values(metric), bounds)
+        rows.pvalue, rows.tests = self._test(metric, others, at)
+        rows.power, rows.detectable = self._power(metric, others, at)
+        if rule := self.policy.rule(metric.name):
+            self._judge(rows, rule, bounds, others, at)
+        return rows
+
+    def _comparison(self, at: int) -> tuple[NDArray[np.intp], Any]:
+        """Return the groups compared with one, and the pairs of replicates and of leave-one-out tables; kept."""
+        others = np.array([i for i in range(len(self.labels)) if i != at], dtype=np.intp)
+        if at not in self._pairs:
+            index, weights = pair_leave_one_out(self.weights, others, at)
+            self._pairs[at] = (
+                (self.replicates.take(others), self.replicates.take([at])),
+                (self.jackknife.take(index[0]), self.jackknife.take(index[1])),
+                weights,
+            )
+        return others, self._pairs[at]
+
+    def _assess_overall(self, metric: Metric) -> _Rows:
+        compared = np.flatnonzero(self.compared)
+        confusion = self.confusion.take(compared)
+        value = float(metric.function(confusion))
+        rates = [confusion.rate(name) for name in metric.rates]
+        blank = [i for i, ok in zip(compared, np.isfinite(np.sum(rates, axis=0)), strict=True) if not ok]
+        defined = [r for r in rates if (~np.isnan(r)).sum() >= 2]
+        if defined and not np.isnan(value):
+            shown = min(defined, key=lambda r: np.nanmin(r) / np.nanmax(r) if np.nanmax(r) > 0 else 1.0)
+            low, high = int(compared[np.nanargmin(shown)]), int(compared[np.nanargmax(shown)])
+        else:
+            low, high = int(compared[0]) if compared.size else 0, self.reference_at
+        rows = self._rows(metric, [low], high, np.array([value]), _no_bounds(1), overall=True)
+        rows.pvalue, rows.tests = np.array([np.nan]), [None]
+        if len(metric.rates) == 1:
+            test = next((t for t in self.tests if t["rate"] == metric.rates[0]), None)
+            if test is not None:
+                rows.pvalue, rows.tests = np.array([test["pvalue"]]), ["chi2"]
+        rows.power = rows.detectable = np.array([np.nan])
+        if blank and self._known(metric):
+            named = [f"{show(self.labels[i])} ({why_undefined(metric, self.confusion, i)})" for i in blank]
+            rows.reasons[0] = f"left out as undefined: {', '.join(named)}"
+        elif np.isnan(value) and self._known(metric):
+            rows.reasons[0] = "fewer than two groups" if compared.size < 2 else f"{metric.rates[0]} is 0 in every group"
+        if rule := self.policy.rule(metric.name):
+            problem = rows.problems[0]
+            verdict, reason = (problem, rows.reasons[0]) if problem else rule.judge(value, np.nan, np.nan)
+            if verdict is Verdict.INCONCLUSIVE and rule.basis != "point":
+                reason = "no interval of a largest gap is valid near parity; see its chi-square test"
+            rows.verdicts[0], rows.reasons[0] = (
+                verdict,
+                "; ".join(filter(None, [reason, rows.reasons[0] * (not problem)])),
+            )
+        return rows
+
+    # --------------------------------------------------------------------------------------------------- columns of rows
+    def _rows(
+        self,
+        metric: Metric,
+        groups: list[int],
+        at: int | None,
+        values: Floats,
+        bounds: BootstrapBounds,
+        *,
+        overall: bool = False,
+    ) -> _Rows:
+        """Return the columns of a metric's findings, with what is wrong with each of them."""
+        size = len(groups)
+        method = {"bca": "BCa", "percentile": "percentile"}[self.policy.method]
+        methods: list[str | None] = [None if nan else method for nan in np.isnan(bounds.low)]
+        reasons, problems = [""] * size, [None] * size  # type: list[str], list[Verdict | None]
+        if not self._known(metric):
+            reasons, problems = ["no labels"] * size, [Verdict.INSUFFICIENT_DATA] * size
+        else:
+            for i in np.flatnonzero(np.isnan(values)):
+                problems[i], reasons[i] = self._undefined(metric, groups[i], at)
+            short = self._below_floor(metric, groups, at)
+            for i in np.flatnonzero(short & ~np.isnan(values)) if not overall else ():
+                problems[i], reasons[i] = Verdict.INSUFFICIENT_DATA, self._floor_words(metric, groups[i], at)
+            for i in np.flatnonzero(bounds.degenerate):
+                methods[i] = f"{method}, degenerate"
+                reasons[i] = "; ".join(
+                    filter(None, [reasons[i], "all replicates equal: no width is no proof of certainty"])
+                )
+            for i in np.flatnonzero((bounds.valid_share < 1) & ~np.isnan(values)):
+                words = f"undefined in {1 - bounds.valid_share[i]:.1%} of the replicates"
+                words += ": no interval" if bounds.valid_share[i] < MIN_VALID_SHARE else ""
+                reasons[i] = "; ".join(filter(None, [reasons[i], words]))
+        descriptive: list[Verdict | None] = [None] * size
+        if not self._known(metric):
+            descriptive = [Verdict.INSUFFICIENT_DATA] * size
+        named = [(name, self.confusion.count(name).tolist()) for name in metric.denominators if self._known(metric)]
+        total = self.total.astype(int).tolist()
+        if at is None:
+            denominators: list[dict[str, Any]] = [{name: int(count[g]) for name, count in named} for g in groups]
+        else:
+            denominators = [{name: (int(count[g]), int(count[at])) for name, count in named} for g in groups]
+        return _Rows(
+            metric,
+            self.attributes,
+            [self.labels[g] for g in groups],
+            [None if at is None else self.labels[at]] * size,
+            values,
+            bounds.low,
+            bounds.high,
+            methods,
+            reasons,
+            descriptive,
+            problems,
+            [total[g] for g in groups],
+            [None if at is None else total[at]] * size,
+            denominators,
+        )
+
+    def _undefined(self, metric: Metric, group: int, at: int | None) -> tuple[Verdict, str]:
+        if at is not None and not self.compared[group]:
+            if MISSING in self.tally.groups[group]:
+                return Verdict.INSUFFICIENT_DATA, "unknown category: counted, not compared"
+            share = self.total[group] / self.total.sum()
+            return Verdict.INSUFFICIENT_DATA, f"left out: {share:.1%} of the rows (under {self.policy.min_share:.0%})"
+        sides = [group] if at is None else [group, at]
+        words = [
+            f"{show(self.labels[i])} has {why}" for i in sides if (why := why_undefined(metric, self.confusion, i))
+        ]
+        if not words and at is not None and metric.scale != "difference":
+            rate = metric.rates[0]
+            zero = not np.nan_to_num(self.confusion.rate(rate)).any()
+            words = [f"{rate} is 0 in every group" if zero else f"{rate} of the reference {show(self.labels[at])} is 0"]
+        return Verdict.UNDEFINED, " and ".join(words) or "every row is a false negative"
+
+    def _below_floor(self, metric: Metric, groups: list[int], at: int | None) -> NDArray[np.bool_]:
+        short = np.zeros(len(groups), dtype=bool)
+        for name in metric.denominators:
+            if floor := self.policy.floors.get(name):
+                count = self.confusion.count(name)
+                short |= (count[groups] < floor) | (at is not None and bool(count[at] < floor))
+        return short
+
+    def _floor_words(self, metric: Metric, group: int, at: int | None) -> str:
+        words = []
+        for name in metric.denominators:
+            floor, count = self.policy.floors.get(name, 0), self.confusion.count(name)
+            what = "rows" if name == "total" else name
+            sides = [group] if at is None else [group, at]
+            words += [
+                f"{show(self.labels[i])} has {int(count[i])} {what} (floor {floor})" for i in sides if count[i] < floor
+            ]
+        return ", ".join(words)
+
+    # ------------------------------------------------------------------------------------------------- tests and power
+    def _counts(self, rate: str) -> tuple[Floats, Floats]:
+        return self.confusion.count(RATES[rate].numerator), self.confusion.count(RATES[rate].denominator)
+
+    def _test_rate(self, rate: str, others: NDArray[np.intp], at: int) -> TwoProportionTestResult:
+        if (rate, at) not in self._tested:
+            count, nobs = self._counts(rate)
+            self._tested[rate, at] = two_proportion_test(count[others], nobs[others], count[at], nobs[at])
+        return self._tested[rate, at]
+
+    def _test(self, metric: Metric, others: NDArray[np.intp], at: int) -> tuple[Floats, list[str | None]]:
+        """Return the p-values of equal rates: of the metric's one rate, or of two independent ones together (Sidak)."""
+        if not self._known(metric) or "f1" in metric.rates or not _has_test(metric):
+            return np.full(others.size, np.nan), [None] * others.size
+        results = [self._test_rate(rate, others, at) for rate in metric.rates]
+        pvalue = np.atleast_1d(results[0].pvalue)
+        names: list[str | None] = list(np.atleast_1d(results[0].test))
+        if len(results) > 1:
+            both = np.stack([np.atleast_1d(result.pvalue) for result in results])
+            pvalue = 1 - (1 - both.min(0)) ** len(results)
+            names = [None if np.isnan(p) else "sidak" for p in pvalue]
+        pvalue = np.where(self.compared[others], pvalue, np.nan)
+        return pvalue, names
+
+    def _power(self, metric: Metric, others: NDArray[np.intp], at: int) -> tuple[Floats, Floats]:
+        """Return the power for a gap of 10 points and the gap detected with 80% power; the weaker of two rates."""
+        if not self._known(metric) or "f1" in metric.rates or not _has_test(metric):
+            return np.full(others.size, np.nan), np.full(others.size, np.nan)
+        parts = [self._power_rate(rate, others, at) for rate in metric.rates]
+        return np.min([power for power, _ in parts], axis=0), np.max([gap for _, gap in parts], axis=0)
+
+    def _power_rate(self, rate: str, others: NDArray[np.intp], at: int) -> tuple[Floats, Floats]:
+        """Return power and detectable gap of one rate; all rates are computed at once, since each is a root search."""
+        if at not in self._powers:
+            names = [name for name in self._proportions if not np.isnan(self.confusion.rate(name)[at])]
+            levels = np.array([[self.confusion.rate(name)[at]] for name in names])
+            nobs = np.array([self._counts(name)[1] for name in names]).reshape(len(names), -1)
+            enough = nobs[:, others] > 0
+            n, alpha = np.where(enough, nobs[:, others], 1.0), 1 - self.policy.confidence_level
+            shifted = np.where(levels <= 0.5, levels + POWER_GAP, levels - POWER_GAP)
+            power = power_two_proportions(shifted, levels, n, nobs[:, [at]], alpha=alpha)
+            gap = minimum_detectable_difference(levels, n, nobs[:, [at]], alpha=alpha)
+            power, gap = np.where(enough, power, np.nan), np.where(enough, gap, np.nan)
+            self._powers[at] = {name: (power[i], gap[i]) for i, name in enumerate(names)}
+        nan = np.full(others.size, np.nan)
+        return self._powers[at].get(rate, (nan, nan))
+
+    def _global_tests(self) -> list[dict[str, Any]]:
+        """Return the chi-square test that all groups have the same rate, for each rate."""
+        name = self.attributes[0] if len(self.attributes) == 1 else list(self.attributes)
+        tests = []
+        for rate in self._proportions:
+            count, nobs = (counts[self.compared] for counts in self._counts(rate))
+            result = chi2_test(count, nobs)
+            tests.append(
+                {
+                    "attribute": name,
+                    "rate": rate,
+                    "test": "chi2",
+                    "statistic": float(result.statistic),
+                    "dof": int(result.dof),
+                    "pvalue": float(result.pvalue),
+                }
+            )
+        return tests
+
+    # ---------------------------------------------------------------------------------------------------------- verdicts
+    def _judge(self, rows: _Rows, rule: Rule, bounds: BootstrapBounds, others: NDArray[np.intp], at: int) -> None:
+        """Fill in verdicts and reasons: no labels, then 0/0, then floors, then no interval, then the rule."""
+        low, high = rows.low, rows.high
+        for i, problem in enumerate(rows.problems):
+            if problem is not None:
+                rows.verdicts[i] = problem
+                continue
+            ends = (float(low[i]), float(high[i]))
+            notes = [rows.reasons[i]]
+            if bounds.degenerate[i] and rule.basis in ("interval", "gap"):
+                ends, name = self._closed_form(rows.metric, int(others[i]), at)
+                if name:
+                    rows.methods[i] = f"{rows.methods[i]}; judged by {name}"
+                    notes.append(f"{name} [{ends[0]:.3g}, {ends[1]:.3g}]")
+            significant = None
+            if rule.basis == "significance":
+                significant = self._significant(rows.metric.rates[0], i, others, at)
+                count, nobs = self._counts(rows.metric.rates[0])
+                if flip_flop(count[others[i]], nobs[others[i]], count[at], nobs[at]):
+                    notes.append("one more selected here and one fewer in the reference would reverse it (flip-flop)")
+            verdict, reason = rule.judge(float(rows.values[i]), *ends, significant=significant)
+            rows.verdicts[i], rows.reasons[i] = verdict, "; ".join(filter(None, [reason, *notes]))
+
+    def _closed_form(self, metric: Metric, group: int, at: int) -> tuple[tuple[float, float], str]:
+        """Return the interval that stands in for a degenerate one, and its name; none for a metric of several rates."""
+        if len(metric.rates) > 1 or metric.rates[0] == "f1" or metric.name.startswith("theil"):
+            return (np.nan, np.nan), ""
+        count, nobs = self._counts(metric.rates[0])
+        counts = (count[group], nobs[group], count[at], nobs[at])
+        if metric.scale == "ratio":
+            bounds = miettinen_nurminen_ratio_interval(*counts, confidence_level=self.policy.confidence_level)
+            return (float(bounds.low), float(bounds.high)), "Miettinen-Nurminen"
+        newcombe = newcombe_interval(*counts, confidence_level=self.policy.confidence_level)
+        low, high = float(newcombe.low), float(newcombe.high)
+        if metric.low == 0:
+            low, high = max(0.0, low, -high), max(abs(low), abs(high))
+        return (low, high), "Newcombe"
+
+    def _significant(self, rate: str, i: int, others: NDArray[np.intp], at: int) -> bool | None:
+        """Tell whether two standard deviations are exceeded, or Fisher's test rejects where expected counts are small."""
+        result = self._test_rate(rate, others, at)
+        pvalue = float(np.atleast_1d(result.pvalue)[i])
+        if np.isnan(pvalue):
+            return None
+        if np.atleast_1d(result.test)[i] == "fisher":
+            return pvalue < 0.05
+        return bool(abs(np.atleast_1d(result.statistic)[i]) >= 1.96)
+
+    # -------------------------------------------------------------------------------------------------------------- size
+    def _size_notes(self) -> list[str]:
+        """Return words on groups and intersections that are small, and on references too small to compare with."""
+        name, notes = show(self.attributes), []
+        levels = self.policy.size_notes + (self.policy.intersection_size_notes if len(self.attributes) > 1 else ())
+        for label, n in zip(self.labels, self.total.astype(int).tolist(), strict=True):
+            words = next((words for limit, words in sorted(levels) if n < limit), None)
+            if words:
+                notes.append(f"{name}={show(label)}: {words} (n={n})")
+        if len(self.labels) < 2:
+            notes.append(f"{name} has one group only; there is nothing to compare")
+        elif not self.reference.sufficient:
+            notes.append(
+                f"no group of {name} meets the floor; the largest, {show(self.reference.group)}, is named reference"
+            )
+        if len(self.attributes) > 1 and self.tally.n_rows < max(200, 30 * len(self.labels)):
+            advised = max(200, 30 * len(self.labels))
+            notes.append(
+                f"{name}: {self.tally.n_rows} rows for {len(self.labels)} cells; at least {advised} are advised"
+            )
+        return notes
+
+
+def _has_test(metric: Metric) -> bool:
+    """Tell whether "both groups have the same rate(s)" is the metric's null hypothesis."""
+    if metric.name.startswith("theil"):
+        return False
+    return len(metric.rates) == 1 or (metric.parity == 0 and metric.low == 0)
+
+
+def _widened(array: Floats, width: int) -> Floats:
+    """Return leave-one-out values, or weights, padded to a common number of deletions; padding has no weight."""
+    return np.pad(array, ((0, 0), (0, width - array.shape[1])))
+
+
+def _no_bounds(size: int) -> BootstrapBounds:
+    nan = np.full(size, np.nan)
+    return BootstrapBounds(nan, nan, np.ones(size), np.zeros(size, dtype=bool))
+
+
+def _findings(rows: Sequence[_Rows], policy: Policy) -> list[Finding]:
+    """Return findings from columns; p-values are adjusted over all comparisons of a metric."""
+    adjusted: dict[int, Floats] = {}
+    for name in dict.fromkeys(r.metric.name for r in rows):
+        family = [r for r in rows if r.metric.name == name]
+        pvalues = np.concatenate([r.pvalue for r in family])
+        if not np.isnan(pvalues).all():
+            pvalues = adjust_pvalues(pvalues, policy.multiplicity)  # type: ignore[arg-type]
+        for r, part in zip(family, np.split(pvalues, np.cumsum([r.pvalue.size for r in family])[:-1]), strict=True):
+            adjusted[id(r)] = part
+    found = []
+    for r in rows:
+        rule = policy.rule(r.metric.name)
+        columns = zip(
+            repeat(r.attributes[0] if len(r.attributes) == 1 else r.attributes, len(r.groups)),
+            r.groups,
+            r.references,
+            repeat(r.metric.name),
+            r.values.tolist(),
+            r.low.tolist(),
+            r.high.tolist(),
+            r.methods,
+            r.pvalue.tolist(),
+            adjusted[id(r)].tolist(),
+            r.tests,
+            r.n,
+            r.n_reference,
+            r.denominators,
+            r.power.tolist(),
+            r.detectable.tolist(),
+            repeat(rule.threshold if rule else None),
+            r.verdicts,
+            r.reasons,
+        )
+        found += [Finding(*row) for row in columns]
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------- headlines
+def _single(blocks: Sequence[_Margin], name: str) -> list[_Rows]:
+    """Return a metric's rows over single attributes: intersections never enter a headline."""
+    return [rows for block in blocks for rows in block.rows if len(block.attributes) == 1 and rows.metric.name == name]
+
+
+def _lacking(rows: Sequence[_Rows]) -> str:
+    """Return the first comparison that could not be assessed, in words; empty if all could."""
+    for r in rows:
+        for i, problem in enumerate(r.problems):
+            if problem is not None:
+                return f"{r.metric.name} of {r.attributes[0]}={show(r.groups[i])}: {problem} ({r.reasons[i]})"
+    return ""
+
+
+def _composite_headline(blocks: Sequence[_Margin]) -> Headline:
+    parts = [_single(blocks, name) for name in _COMPOSED]
+    scores = _single(blocks, "composite_bias_score")
+    if not scores or not all(parts):
+        return Headline(reason="withheld: its parts were not audited")
+    if not any(r.groups for r in scores):
+        return Headline(reason="withheld: there is no comparison")
+    lacking = _lacking([r for part in parts for r in part])
+    if lacking:
+        return Headline(reason=f"withheld: {lacking}")
+    score, r, i = min((float(v), n, i) for n, r in enumerate(scores) for i, v in enumerate(r.values))
+    rows = scores[r]
+    return Headline(score, composite_band(score), rows.attributes[0], rows.groups[i], rows.references[i])
+
+
+def _minimum_headline(blocks: Sequence[_Margin]) -> Headline:
+    ratios = _single(blocks, "disparate_impact")
+    if not any(r.groups for r in ratios):
+        return Headline(reason="withheld: there is no comparison")
+    lacking = _lacking(ratios)
+    if lacking:
+        return Headline(reason=f"withheld: {lacking}")
+    value, r, i = min((float(v), n, i) for n, r in enumerate(ratios) for i, v in enumerate(r.values))
+    rows = ratios[r]
+    return Headline(value, None, rows.attributes[0], rows.groups[i], rows.references[i])

@@ -1,0 +1,772 @@
+"""``audit`` and ``audit_tally``: rows, or their tally, -> ``Audit``: tally, findings, provenance."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import combinations
+from typing import Any
+from warnings import warn
+
+import joblib
+import narwhals
+import numpy as np
+import pandas as pd
+import scipy
+import sklearn
+
+from sklearn_ethiclens._assess import Settings, assess
+from sklearn_ethiclens._findings import Assessment, Finding, Headline, Reference, disparities
+from sklearn_ethiclens._tally import Tally, label_from_json, label_to_json
+from sklearn_ethiclens._validation import as_scalar, listing, show
+from sklearn_ethiclens._version import __version__
+from sklearn_ethiclens.exceptions import (
+    DegenerateIntervalWarning,
+    FairnessGateError,
+    SampleSizeWarning,
+    UndefinedMetricWarning,
+)
+from sklearn_ethiclens.inference._intervals import wilson_interval
+from sklearn_ethiclens.inference._resampling import as_seed
+from sklearn_ethiclens.metrics._definitions import METRICS, get_metric
+from sklearn_ethiclens.metrics._functions import reference_position
+from sklearn_ethiclens.metrics._rates import OUTCOMES, RATES, Confusion
+from sklearn_ethiclens.policy import Policy, Verdict, get_policy, overall_verdict
+from sklearn_ethiclens.report import render
+
+SCHEMA = "sklearn-ethiclens/audit/1"
+_ABSOLUTE_GAPS = ("equalized_odds_difference", "average_odds_error")
+_WARNED = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What was found, on what data, under which policy.
+
+    Made by :func:`audit` or :func:`audit_tally`; frozen and picklable. It keeps its tally, so that it can be judged again
+    under another policy without the data, and shared without rows.
+
+    Attributes
+    ----------
+    tally : Tally
+        The counts everything rests on.
+    findings : tuple of Finding
+        One for each metric of each group, comparison and attribute.
+    policy : Policy
+        What judged them.
+    parameters : dict
+        How it was called.
+    provenance : dict
+        Versions, data name and hash, row counts.
+    tests : tuple of dict
+        Chi-square tests that all groups of an attribute have the same rate.
+    references : tuple of Reference
+        The reference of each attribute, and whether it was given.
+    composite, minimum_disparate_impact : Headline
+        Summary numbers over single attributes, or why they are withheld.
+    notes : tuple of str
+        On the size of groups.
+    run : dict
+        What the caller adds of this run (date, duration); no part of equality.
+    """
+
+    tally: Tally
+    findings: tuple[Finding, ...]
+    policy: Policy
+    parameters: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+    tests: tuple[dict[str, Any], ...] = ()
+    references: tuple[Reference, ...] = ()
+    composite: Headline = field(default_factory=Headline)
+    minimum_disparate_impact: Headline = field(default_factory=Headline)
+    notes: tuple[str, ...] = ()
+    run: Mapping[str, Any] = field(default_factory=dict)
+
+    # ------------------------------------------------------------------------------------------------------- judgement
+    @property
+    def judged(self) -> tuple[Finding, ...]:
+        """The findings that the policy has a rule for."""
+        return tuple(f for f in self.findings if f.threshold is not None)
+
+    @property
+    def flagged(self) -> tuple[Finding, ...]:
+        """The findings that are flagged."""
+        return tuple(f for f in self.findings if f.verdict is Verdict.FLAGGED)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Flagged if any finding is; else inconclusive, else insufficient data if any is; else cleared.
+
+        None if the policy judges nothing. An audit with rules but nothing to compare has insufficient data.
+        """
+        if self.policy.rules and not self.judged:
+            return Verdict.INSUFFICIENT_DATA
+        return overall_verdict(f.verdict for f in self.judged if f.verdict is not None)
+
+    @property
+    def assessable(self) -> bool:
+        """Whether anything could be judged at all."""
+        return any(f.verdict not in (Verdict.INSUFFICIENT_DATA, Verdict.UNDEFINED) for f in self.judged)
+
+    @property
+    def status(self) -> str:
+        """The verdict in a word: PASS, PASS WITH CONDITIONS, FAIL, NOT ASSESSABLE or NOT JUDGED.
+
+        Conditions are the findings that are inconclusive or could not be judged. NOT ASSESSABLE: no finding could be
+        judged. NOT JUDGED: the policy has no rule.
+        """
+        if not self.policy.rules:
+            return "NOT JUDGED"
+        if self.flagged or any(self._fails_when_elevated(f) for f in self.judged):
+            return "FAIL"
+        if not self.assessable:
+            return "NOT ASSESSABLE"
+        return "PASS" if self.verdict is Verdict.CLEARED else "PASS WITH CONDITIONS"
+
+    def _fails_when_elevated(self, finding: Finding) -> bool:
+        rule = self.policy.rule(finding.metric)
+        return rule is not None and rule.elevated is not None and finding.verdict is Verdict.INCONCLUSIVE
+
+    @property
+    def conditions(self) -> tuple[Finding, ...]:
+        """The judged findings that are neither flagged nor cleared."""
+        return tuple(f for f in self.judged if f.verdict not in (Verdict.FLAGGED, Verdict.CLEARED))
+
+    def raise_if_flagged(self, also: Iterable[str] = ()) -> None:
+        """Raise if the audit is flagged: the gate of a test suite.
+
+        Parameters
+        ----------
+        also : iterable of {"inconclusive", "insufficient"}
+            Further states that must not occur; "insufficient" covers undefined comparisons.
+
+        Raises
+        ------
+        FairnessGateError
+            An ``AssertionError`` whose message is the scorecard.
+        """
+        if self.fails(["flagged", *_words(also)]):
+            raise FairnessGateError("\n" + self.report("text"))
+
+    def fails(self, states: Iterable[str]) -> bool:
+        """Tell whether any judged finding is in one of the states "flagged", "inconclusive" and "insufficient"."""
+        known = {
+            "flagged": {Verdict.FLAGGED},
+            "inconclusive": {Verdict.INCONCLUSIVE},
+            "insufficient": {Verdict.INSUFFICIENT_DATA, Verdict.UNDEFINED},
+        }
+        states = _words(states)
+        unknown = [state for state in states if state not in known]
+        if unknown:
+            raise ValueError(f"states must be among {list(known)}; got {unknown}.")
+        wanted = set().union(*(known[state] for state in states))
+        nothing = "insufficient" in states and self.verdict is Verdict.INSUFFICIENT_DATA
+        elevated = "flagged" in states and self.status == "FAIL"
+        return nothing or elevated or any(f.verdict in wanted for f in self.judged)
+
+    # ---------------------------------------------------------------------------------------------------------- tables
+    def frame(self) -> pd.DataFrame:
+        """Return one row a finding."""
+        rows = [
+            {
+                **{name: getattr(f, name) for name in Finding.__slots__},
+                "attribute": show(f.attribute),
+                "verdict": None if f.verdict is None else str(f.verdict),
+            }
+            for f in self.findings
+        ]
+        return pd.DataFrame(rows, columns=list(Finding.__slots__))
+
+    def rates(self) -> pd.DataFrame:
+        """Return one row a group and rate: value, Wilson interval, and the counts it is made of.
+
+        Returns
+        -------
+        DataFrame
+            ``attribute, group, n, rate, value, low, high, count, denominator``.
+        """
+        rows = []
+        level = self.policy.confidence_level
+        for attributes, tally in self.marginals().items():
+            confusion = Confusion(tally.counts.astype(float), self.outcome)
+            for rate, definition in RATES.items():
+                if rate == "f1" or (definition.uses_labels and not tally.labelled):
+                    continue
+                if rate == "favorable_rate" and self.outcome == "favorable":
+                    continue
+                count, nobs = confusion.count(definition.numerator), confusion.count(definition.denominator)
+                low, high = wilson_interval(count, nobs, confidence_level=level)
+                total = confusion.count("total")
+                for i, group in enumerate(tally.groups):
+                    rows.append(
+                        {
+                            "attribute": show(attributes),
+                            "group": group[0] if len(group) == 1 else group,
+                            "n": int(total[i]),
+                            "rate": rate,
+                            "value": float(confusion.rate(rate)[i]),
+                            "low": float(low[i]),
+                            "high": float(high[i]),
+                            "count": int(count[i]),
+                            "denominator": int(nobs[i]),
+                        }
+                    )
+        return pd.DataFrame(rows)
+
+    def disparities(self) -> pd.DataFrame:
+        """Return one row a rate and attribute: the largest and smallest rate, their groups, the gap, limit and status.
+
+        ``disparity_pct`` is the gap in percent of the smallest rate, infinite where that is 0.
+        """
+        rows = disparities(self.findings, self.policy, self.marginals(), self.outcome)
+        return pd.DataFrame([{**row, "attribute": show(row["attribute"])} for row in rows])
+
+    def marginals(self) -> dict[Any, Tally]:
+        """Return the tally of each audited attribute and intersection, keyed as findings name them."""
+        return {
+            attributes[0] if len(attributes) == 1 else attributes: self.tally.marginal(attributes)
+            for attributes in self.plan
+        }
+
+    @property
+    def plan(self) -> tuple[tuple[str, ...], ...]:
+        """The attributes and intersections that were audited."""
+        return tuple(tuple(attributes) for attributes in self.parameters["plan"])
+
+    @property
+    def outcome(self) -> str:
+        """What a positive decision means for a person: "favorable" or "adverse"."""
+        return str(self.parameters["outcome"])
+
+    # ------------------------------------------------------------------------------------------------- judging again
+    def rejudge(self, policy: str | Policy) -> Audit:
+        """Return the audit of the same tally under another policy; nothing but the tally is needed.
+
+        References that were given stay; method, level and replicates are the new policy's.
+        """
+        given = {r.attribute: r.group for r in self.references if r.given}
+        again = audit_tally(
+            self.tally,
+            outcome=self.outcome,
+            reference=given or None,
+            intersections=[attributes for attributes in self.plan if len(attributes) > 1],
+            policy=policy,
+            metrics=self.parameters["metrics"],
+            random_state=self.parameters["random_state"],
+        )
+        return again.annotate(**{k: v for k, v in self.provenance["data"].items() if k not in again.provenance["data"]})
+
+    def annotate(self, *, run: Mapping[str, Any] | None = None, **data: Any) -> Audit:
+        """Return the audit with facts added to its provenance.
+
+        Parameters
+        ----------
+        run : mapping, optional
+            Of this run: date, duration, path; kept apart from what must be reproducible.
+        **data
+            Of the data: ``name``, ``sha256`` of the file, ``model``, ``notes``.
+        """
+        provenance = {**self.provenance, "data": {**self.provenance["data"], **data}}
+        return replace(self, provenance=provenance, run={**self.run, **(run or {})})
+
+    def cross_check(self) -> pd.DataFrame:
+        """Compute every by-group rate again with fairlearn's ``MetricFrame``, from the same tally.
+
+        Returns
+        -------
+        DataFrame
+            ``attribute, metric, compared, largest_deviation``: how many groups or comparisons were compared and the largest
+            absolute difference. Groups where a rate is undefined are left out: fairlearn gives 0 there.
+        """
+        from fairlearn import metrics as fl
+        from sklearn.metrics import accuracy_score, precision_score
+
+        functions = {
+            "selection_rate": fl.selection_rate,
+            "true_positive_rate": fl.true_positive_rate,
+            "false_positive_rate": fl.false_positive_rate,
+            "false_negative_rate": fl.false_negative_rate,
+            "true_negative_rate": fl.true_negative_rate,
+            "precision": precision_score,
+            "accuracy": accuracy_score,
+        }
+        rows = []
+        for attribute, tally in self.marginals().items():
+            group, truth, decision = np.nonzero(tally.counts)
+            weight = tally.counts[group, truth, decision]
+            used = {k: v for k, v in functions.items() if tally.labelled or k == "selection_rate"}
+            frame = fl.MetricFrame(
+                metrics=used,
+                y_true=truth,
+                y_pred=decision,
+                sensitive_features=group,
+                sample_params={name: {"sample_weight": weight} for name in used},
+            )
+            confusion = Confusion(tally.counts.astype(float), self.outcome)
+            labels = [g[0] if len(g) == 1 else g for g in tally.groups]
+            for rate in used:
+                ours, theirs = confusion.rate(rate), frame.by_group[rate].to_numpy(float)
+                defined = ~np.isnan(ours)
+                rows.append((show(attribute), rate, int(defined.sum()), _largest(ours[defined] - theirs[defined])))
+                for name in (f"{rate}_difference", f"{rate}_ratio"):
+                    pairs = [f for f in self.findings if f.metric == name and f.attribute == attribute]
+                    gaps = []
+                    for f in pairs:
+                        a, b = theirs[labels.index(f.group)], theirs[labels.index(f.reference)]
+                        if not np.isnan(f.value):
+                            gaps.append(f.value - (a - b if name.endswith("difference") else a / b))
+                    if pairs:
+                        rows.append((show(attribute), name, len(gaps), _largest(gaps)))
+        return pd.DataFrame(rows, columns=["attribute", "metric", "compared", "largest_deviation"])
+
+    # ---------------------------------------------------------------------------------------------------------- reporting
+    def report(self, format: str = "text", **options: Any) -> str:
+        """Return the audit in words.
+
+        Parameters
+        ----------
+        format : {"text", "html", "json"}
+            A scorecard for a terminal, an HTML fragment, or :meth:`to_json`.
+        **options
+            Of the format.
+        """
+        return self.to_json() if format == "json" else render(self, format, **options)
+
+    def __str__(self) -> str:
+        return self.report("text")
+
+    def __repr__(self) -> str:
+        return (
+            f"<Audit of {self.tally.n_rows} rows by {', '.join(show(p) for p in self.plan)}: {self.verdict or 'not judged'} "
+            f"under {self.policy.name!r}, {len(self.flagged)} flagged of {len(self.judged)} judged>"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.report("html")
+
+    # ------------------------------------------------------------------------------------------------------------ storing
+    def to_dict(self) -> dict[str, Any]:
+        """Return the audit as plain JSON types; NaN is null, labels keep their type."""
+        return {
+            "schema": SCHEMA,
+            "provenance": _plain(self.provenance),
+            "parameters": _plain(self.parameters),
+            "policy": _plain(self.policy.to_dict()),
+            "tally": self.tally.to_dict(),
+            "references": [
+                {**asdict(r), "attribute": _name(r.attribute), "group": _group(r.group)} for r in self.references
+            ],
+            "findings": [_finding_to_json(f) for f in self.findings],
+            "tests": [_plain(test) for test in self.tests],
+            "composite": _headline_to_json(self.composite),
+            "minimum_disparate_impact": _headline_to_json(self.minimum_disparate_impact),
+            "notes": list(self.notes),
+            "verdict": None if self.verdict is None else str(self.verdict),
+            "status": self.status,
+            "run": _plain(self.run),
+        }
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Return the audit as JSON: byte-identical for the same data, parameters, seed and versions."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Audit:
+        """Return the audit that :meth:`to_json` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the text is no stored audit, or one of another schema.
+        """
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"this is no stored audit: {error}.") from error
+        found = data.get("schema") if isinstance(data, dict) else None
+        if found != SCHEMA:
+            raise ValueError(f"a stored audit has the schema {SCHEMA!r}; got {found!r}.")
+        return cls(
+            tally=Tally.from_dict(data["tally"]),
+            findings=tuple(_finding_from_json(f) for f in data["findings"]),
+            policy=Policy.from_dict(data["policy"]),
+            parameters=data["parameters"],
+            provenance=data["provenance"],
+            tests=tuple(
+                {k: _number(v) if k in ("statistic", "pvalue") else v for k, v in t.items()} for t in data["tests"]
+            ),
+            references=tuple(
+                Reference(_unname(r["attribute"]), _ungroup(r["group"]), r["given"], r["sufficient"])
+                for r in data["references"]
+            ),
+            composite=_headline_from_json(data["composite"]),
+            minimum_disparate_impact=_headline_from_json(data["minimum_disparate_impact"]),
+            notes=tuple(data["notes"]),
+            run=data["run"],
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Audit):
+            return NotImplemented
+        mine, theirs = self.to_dict(), other.to_dict()
+        return all(mine[key] == theirs[key] for key in mine if key != "run")
+
+    def __hash__(self) -> int:
+        return hash((self.tally.digest(), self.policy.name))
+
+
+# -------------------------------------------------------------------------------------------------------------- making
+def audit(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any,
+    pos_label: Any = None,
+    outcome: str = "favorable",
+    reference: Any = None,
+    intersections: Any = None,
+    policy: str | Policy = "ethiclens",
+    method: str | None = None,
+    confidence_level: float | None = None,
+    n_resamples: int | None = None,
+    missing: str = "bucket",
+    multiplicity: str | None = None,
+    metrics: Sequence[str] | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+) -> Audit:
+    """Return the audit of predictions: every metric of every group and comparison, with intervals, tests and verdicts.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,) or None
+        True labels. With None only selection rates are assessed; error metrics have insufficient data.
+    y_pred : array-like of shape (n_rows,)
+        Decisions (labels, not scores).
+    sensitive_features : Series, array, dict of arrays or frame with n_rows rows
+        The group of each row; names come from it. pandas, polars and pyarrow are accepted. pandas objects must share
+        their index; arrays and lists are positional.
+    pos_label : label, optional
+        The positive label; guessed only for {0, 1}, {-1, 1} and booleans. More than two labels are judged one against the
+        rest.
+    outcome : {"favorable", "adverse"}, default="favorable"
+        What receiving ``pos_label`` means for a person. With "adverse" the ratio that is judged, the parity difference and
+        the composite are of the favourable event (not receiving it).
+    reference : label or mapping of attribute to label, optional
+        The group compared with. Default: by the policy, as a rule the highest rate of the favourable decision among the
+        groups that meet the floor. For an intersection the key is a tuple of names (or "a*b"), the value a tuple.
+    intersections : list of tuples (or "a*b"), "all", or int, optional
+        Combinations of attributes to audit too: given ones, every pair, or all of up to that many attributes.
+    policy : str or Policy, default="ethiclens"
+        What is judged; a name in ``POLICIES`` or a policy of your own.
+    method : {"bca", "percentile"}, optional
+        Interval method; default: the policy's.
+    confidence_level : float, optional
+        In (0, 1); default: the policy's.
+    n_resamples : int, optional
+        Bootstrap replicates, at least 100; default: the policy's.
+    missing : {"bucket", "raise"}, default="bucket"
+        What to do with rows whose group is missing: audit them as a group, with a warning, or refuse.
+    multiplicity : {"holm", "bh"}, optional
+        Adjustment of p-values over the comparisons of a metric; default: the policy's.
+    metrics : list of str, optional
+        Names in ``METRICS``; default: all. The policy's own are always included.
+    n_jobs : int, optional
+        Threads for the draws; results do not depend on it.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the bootstrap. The integer used is kept in ``parameters``.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    ValueError, TypeError
+        If rows cannot be matched, labels are ambiguous, or a name is unknown; the message says what was found and the way
+        out.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        A rate has an empty denominator: it is NaN, and named.
+    MissingGroupsWarning
+        Some rows have no group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sex = np.repeat(["F", "M"], 500)
+    >>> decision = np.r_[np.arange(500) < 150, np.arange(500) < 250].astype(int)
+    >>> audit(None, decision, sensitive_features={"sex": sex}, metrics=["disparate_impact"]).flagged[0].group
+    'F'
+    """
+    tally = Tally.from_predictions(
+        y_true, y_pred, sensitive_features=sensitive_features, pos_label=pos_label, missing=missing
+    )
+    return audit_tally(
+        tally,
+        outcome=outcome,
+        reference=reference,
+        intersections=intersections,
+        policy=policy,
+        method=method,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        multiplicity=multiplicity,
+        metrics=metrics,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
+
+
+def audit_tally(
+    tally: Tally,
+    *,
+    outcome: str = "favorable",
+    reference: Any = None,
+    intersections: Any = None,
+    policy: str | Policy = "ethiclens",
+    method: str | None = None,
+    confidence_level: float | None = None,
+    n_resamples: int | None = None,
+    multiplicity: str | None = None,
+    metrics: Sequence[str] | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+) -> Audit:
+    """Return the audit of a tally; parameters as in :func:`audit`.
+
+    Parameters
+    ----------
+    tally : Tally
+        Counts by group; a sum of tallies is audited as one.
+    outcome, reference, intersections, policy, method, confidence_level, n_resamples, multiplicity, metrics, n_jobs, \
+random_state
+        As in :func:`audit`.
+
+    Returns
+    -------
+    Audit
+
+    Examples
+    --------
+    >>> tally = Tally.from_counts({"F": {"n": 500, "selected": 150}, "M": {"n": 500, "selected": 250}}, attribute="sex")
+    >>> audit_tally(tally).verdict
+    <Verdict.FLAGGED: 'FLAGGED'>
+    """
+    if not isinstance(tally, Tally):
+        raise TypeError(f"tally must be a Tally; got {type(tally).__name__}. Use audit(...) for rows.")
+    if tally.n_rows == 0:
+        raise ValueError("the tally holds no rows.")
+    if outcome not in OUTCOMES:
+        raise ValueError(f"outcome must be one of {OUTCOMES}; got {outcome!r}.")
+    asked = {
+        "method": method,
+        "confidence_level": confidence_level,
+        "n_resamples": n_resamples,
+        "multiplicity": multiplicity,
+    }
+    chosen = get_policy(policy).replace(**{key: value for key, value in asked.items() if value is not None})
+    _warn_of_percentile(chosen)
+    plan = tuple((name,) for name in tally.attributes) + _intersections(intersections, tally.attributes)
+    names = _metric_names(metrics, chosen, outcome)
+    seed = as_seed(random_state)
+    settings = Settings(outcome, plan, _references(reference, tally, plan), chosen, names, seed, n_jobs)
+    found = assess(tally, settings)
+    _warn_of_undefined(found)
+    for block in plan:
+        if len(tally.marginal(block).groups) < 2:
+            warn(f"{show(block)} has one group only; nothing can be compared.", SampleSizeWarning, stacklevel=3)
+    return Audit(
+        tally=tally,
+        findings=found.findings,
+        policy=chosen,
+        parameters={
+            "outcome": outcome,
+            "pos_label": label_to_json(tally.pos_label),
+            "plan": [list(attributes) for attributes in plan],
+            "metrics": None if metrics is None else list(names),
+            "random_state": seed,
+        },
+        provenance=_provenance(tally),
+        tests=found.tests,
+        references=found.references,
+        composite=found.composite,
+        minimum_disparate_impact=found.minimum_disparate_impact,
+        notes=found.notes,
+    )
+
+
+def _intersections(intersections: Any, attributes: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Return the intersections asked for as tuples of names."""
+    if intersections is None:
+        return ()
+    if isinstance(intersections, str) and intersections == "all":
+        return tuple(combinations(attributes, 2))
+    if isinstance(intersections, int | np.integer) and not isinstance(intersections, bool):
+        if intersections < 2:
+            raise ValueError(f"intersections must combine at least 2 attributes; got {intersections}.")
+        sizes = range(2, min(int(intersections), len(attributes)) + 1)
+        return tuple(combo for size in sizes for combo in combinations(attributes, size))
+    if isinstance(intersections, str):
+        intersections = intersections.split(",")
+    elif intersections and all(isinstance(name, str) and name in attributes for name in intersections):
+        intersections = [intersections]  # one tuple of names instead of a list of tuples
+    plan = []
+    for entry in intersections:
+        names = tuple(name.strip() for name in entry.split("*")) if isinstance(entry, str) else tuple(entry)
+        unknown = [name for name in names if name not in attributes]
+        if unknown:
+            raise ValueError(
+                f"intersections name {listing(unknown)}; the sensitive features are {listing(attributes)}."
+            )
+        if len(names) < 2 or len(set(names)) < len(names):
+            raise ValueError(f"an intersection combines at least 2 different attributes; got {names!r}.")
+        if names not in plan:
+            plan.append(names)
+    return tuple(plan)
+
+
+def _references(reference: Any, tally: Tally, plan: tuple[tuple[str, ...], ...]) -> dict[tuple[str, ...], Any]:
+    """Return the given references by attribute; every one is checked to occur."""
+    if reference is None:
+        return {}
+    if not isinstance(reference, Mapping):
+        if len(tally.attributes) > 1:
+            raise ValueError(
+                f"reference must name its attribute, as in {{{tally.attributes[0]!r}: ...}}, since there are several: "
+                f"{listing(tally.attributes)}; got {reference!r}."
+            )
+        reference = {tally.attributes[0]: reference}
+    given = {}
+    for key, value in reference.items():
+        names = (key,) if key in tally.attributes else tuple(key.split("*")) if isinstance(key, str) else tuple(key)
+        if names not in plan:
+            raise ValueError(f"reference names {key!r}; audited are {listing([show(p) for p in plan])}.")
+        group = tuple(map(as_scalar, value)) if len(names) > 1 else as_scalar(value)
+        reference_position(tally.marginal(names).groups, group if len(names) > 1 else (group,), names)
+        given[names] = group if len(names) > 1 else (group,)
+    return given
+
+
+def _metric_names(metrics: Sequence[str] | None, policy: Policy, outcome: str) -> tuple[str, ...]:
+    """Return the metrics to compute, in the order of the catalogue, those the policy judges included."""
+    if metrics is None:
+        return tuple(name for name in METRICS if name != "favorable_rate" or outcome == "adverse")
+    if isinstance(metrics, str):
+        metrics = [metrics]
+    wanted = {get_metric(name).name for name in metrics} | {rule.metric for rule in policy.rules}
+    return tuple(name for name in METRICS if name in wanted)
+
+
+def _warn_of_percentile(policy: Policy) -> None:
+    gaps = [rule.metric for rule in policy.rules if rule.metric in _ABSOLUTE_GAPS and rule.basis == "interval"]
+    if policy.method == "percentile" and gaps:
+        warn(
+            f"the percentile interval of {gaps[0]}, an absolute gap, never holds 0 and flags too often; 'bca' is the default.",
+            DegenerateIntervalWarning,
+            stacklevel=4,
+        )
+
+
+def _warn_of_undefined(found: Assessment) -> None:
+    """Warn once of all undefined rates and comparisons, naming groups and empty denominators."""
+    blank = {}
+    for f in found.findings:
+        if (
+            np.isnan(f.value)
+            and f.reason
+            and f.reason != "no labels"
+            and not f.reason.startswith(("left out", "unknown"))
+        ):
+            blank.setdefault((show(f.attribute), f.reason), []).append(f.metric)
+    if blank:
+        said = [
+            f"{where}: {reason} ({names[0]}{' and others' * (len(names) > 1)})"
+            for (where, reason), names in blank.items()
+        ]
+        more = f"; ... ({len(said)} in all)" if len(said) > _WARNED else ""
+        warn(f"undefined, shown as NaN: {'; '.join(said[:_WARNED])}{more}.", UndefinedMetricWarning, stacklevel=4)
+
+
+def _provenance(tally: Tally) -> dict[str, Any]:
+    return {
+        "package": {"name": "sklearn-ethiclens", "version": __version__},
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "libraries": {module.__name__: module.__version__ for module in (joblib, narwhals, np, pd, scipy, sklearn)},
+        "data": {"n_rows": tally.n_rows, "tally_sha256": tally.digest()},
+    }
+
+
+# -------------------------------------------------------------------------------------------------------------- storing
+def _words(states: Iterable[str]) -> list[str]:
+    return [states] if isinstance(states, str) else list(states)
+
+
+def _largest(values: Any) -> float:
+    return float(np.max(np.abs(values))) if len(values) else 0.0
+
+
+def _number(value: Any) -> Any:
+    return float("nan") if value is None else value
+
+
+def _plain(value: Any) -> Any:
+    """Return nested values as JSON types; NaN is null."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return label_to_json(as_scalar(value))
+
+
+def _name(attribute: Any) -> Any:
+    return list(attribute) if isinstance(attribute, tuple) else attribute
+
+
+def _unname(attribute: Any) -> Any:
+    return tuple(attribute) if isinstance(attribute, list) else attribute
+
+
+def _group(group: Any) -> Any:
+    return [label_to_json(v) for v in group] if type(group) is tuple else label_to_json(group)
+
+
+def _ungroup(group: Any) -> Any:
+    return tuple(map(label_from_json, group)) if isinstance(group, list) else label_from_json(group)
+
+
+_FLOATS = ("value", "low", "high", "pvalue", "pvalue_adjusted", "power", "minimum_detectable")
+
+
+def _finding_to_json(f: Finding) -> dict[str, Any]:
+    data = {name: getattr(f, name) for name in Finding.__slots__}
+    data |= {name: None if np.isnan(data[name]) else data[name] for name in _FLOATS}
+    data |= {"attribute": _name(f.attribute), "group": _group(f.group), "reference": _group(f.reference)}
+    return data | {"denominators": _plain(f.denominators), "verdict": None if f.verdict is None else str(f.verdict)}
+
+
+def _finding_from_json(data: Mapping[str, Any]) -> Finding:
+    values = dict(data) | {name: _number(data[name]) for name in _FLOATS}
+    values |= {
+        "attribute": _unname(data["attribute"]),
+        "group": _ungroup(data["group"]),
+        "reference": _ungroup(data["reference"]),
+        "denominators": {k: _unname(v) for k, v in data["denominators"].items()},
+        "verdict": None if data["verdict"] is None else Verdict(data["verdict"]),
+    }
+    return Finding(**values)
+
+
+def _headline_to_json(headline: Headline) -> dict[str, Any]:
+    return {**asdict(headline), "group": _group(headline.group), "reference": _group(headline.reference)}
+
+
+def _headline_from_json(data: Mapping[str, Any]) -> Headline:
+    return Headline(**{**data, "group": _ungroup(data["group"]), "reference": _ungroup(data["reference"])})

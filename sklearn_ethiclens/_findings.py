@@ -1,0 +1,196 @@
+"""Findings: one number of one group, comparison or attribute, with all that is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sklearn_ethiclens._tally import Tally
+from sklearn_ethiclens._validation import show
+from sklearn_ethiclens.metrics._definitions import METRICS
+from sklearn_ethiclens.metrics._rates import RATES, Confusion
+from sklearn_ethiclens.policy import Policy, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One number of one group, of one comparison with the reference, or of all groups.
+
+    Parameters
+    ----------
+    attribute : str or tuple of str
+        The sensitive feature, or the features of an intersection.
+    group, reference : label or tuple of labels
+        Who is compared with whom. ``reference`` is None for a group's own number; a number of all groups names the two
+        extremes (lowest, highest).
+    metric : str
+        A name in ``METRICS``.
+    value : float
+        As the metric defines it; NaN where undefined.
+    low, high : float
+        Ends of the interval; NaN where there is none.
+    method : str or None
+        The interval method that was used, also where it had to fall back.
+    pvalue, pvalue_adjusted : float
+        Of the test that both groups have the same rate; adjusted over all comparisons of this metric.
+    test : str or None
+        "z", "fisher", "chi2", or "sidak" (the smaller of two independent tests, adjusted).
+    n, n_reference : int
+        Rows of the group and of the reference.
+    denominators : dict
+        What the metric divides by: name -> count, or (count, count of the reference).
+    power : float
+        Of the comparison for a gap of 10 points at this confidence level.
+    minimum_detectable : float
+        The smallest gap detected with 80% power.
+    threshold : float or None
+        The policy's limit; None for a descriptive metric.
+    verdict : Verdict or None
+        None for a descriptive metric.
+    reason : str
+        Why that verdict, or why there is no value or interval.
+    """
+
+    attribute: str | tuple[str, ...]
+    group: Any
+    reference: Any
+    metric: str
+    value: float
+    low: float
+    high: float
+    method: str | None
+    pvalue: float
+    pvalue_adjusted: float
+    test: str | None
+    n: int
+    n_reference: int | None
+    denominators: dict[str, Any]
+    power: float
+    minimum_detectable: float
+    threshold: float | None
+    verdict: Verdict | None
+    reason: str
+
+    def __str__(self) -> str:
+        where = f"{show(self.attribute)}={show(self.group)}"
+        against = "" if self.reference is None else f" against {show(self.reference)}"
+        interval = "" if np.isnan(self.low) else f" [{self.low:.3f}, {self.high:.3f}]"
+        verdict = "" if self.verdict is None else f" {self.verdict}"
+        reason = f" ({self.reason})" if self.reason else ""
+        value = "undefined" if np.isnan(self.value) else f"{self.value:.3f}"
+        return f"{self.metric} of {where}{against}: {value}{interval}{verdict}{reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The one comparison that a summary number is of, or why the number is withheld.
+
+    Parameters
+    ----------
+    value : float or None
+        None if withheld.
+    band : str or None
+        Risk band of a composite score.
+    attribute, group, reference : label, optional
+        Where it was found.
+    reason : str
+        Why it is withheld; empty otherwise.
+    """
+
+    value: float | None = None
+    band: str | None = None
+    attribute: str | None = None
+    group: Any = None
+    reference: Any = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The group that an attribute's groups are compared with, and how it came to be it."""
+
+    attribute: str | tuple[str, ...]
+    group: Any
+    given: bool
+    sufficient: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """All that was found: findings, global tests, references, composite, minimum disparate impact, notes on size."""
+
+    findings: tuple[Finding, ...]
+    tests: tuple[dict[str, Any], ...]
+    references: tuple[Reference, ...]
+    composite: Headline
+    minimum_disparate_impact: Headline
+    notes: tuple[str, ...]
+
+
+def disparities(
+    findings: Sequence[Finding], policy: Policy, tallies: Mapping[Any, Tally], outcome: str
+) -> list[dict[str, Any]]:
+    """Return one row a rate and attribute: the groups with the largest and smallest rate, and their gap.
+
+    Parameters
+    ----------
+    findings : sequence of Finding
+        Of an audit; the judged ones give the status.
+    policy : Policy
+        Its thresholds are named.
+    tallies : mapping of attribute to Tally
+        The marginal tally of each attribute and intersection.
+    outcome : str
+        What a positive decision means.
+
+    Returns
+    -------
+    list of dict
+        ``attribute, metric, max_group, max, min_group, min, disparity, disparity_pct, threshold, status``;
+        ``disparity_pct`` is ``disparity / min * 100``, infinite where the smallest rate is 0.
+    """
+    rows = []
+    for attribute, tally in tallies.items():
+        confusion = Confusion(tally.counts.astype(float), outcome)
+        labels = [group[0] if len(group) == 1 else group for group in tally.groups]
+        for rate, definition in RATES.items():
+            if definition.uses_labels and not tally.labelled:
+                continue
+            if rate == "favorable_rate" and outcome == "favorable":
+                continue
+            values = confusion.rate(rate)
+            if (~np.isnan(values)).sum() < 2:
+                continue
+            high, low = int(np.nanargmax(values)), int(np.nanargmin(values))
+            gap = float(values[high] - values[low])
+            judged = [
+                f
+                for f in findings
+                if f.attribute == attribute and f.threshold is not None and rate in METRICS[f.metric].rates
+            ]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = float(np.divide(100 * gap, values[low])) if gap else 0.0
+            rows.append(
+                {
+                    "attribute": attribute,
+                    "metric": rate,
+                    "max_group": labels[high],
+                    "max": float(values[high]),
+                    "min_group": labels[low],
+                    "min": float(values[low]),
+                    "disparity": gap,
+                    "disparity_pct": share,
+                    "threshold": judged[0].threshold if judged else None,
+                    "status": _worst_status(judged),
+                }
+            )
+    return rows
+
+
+def _worst_status(judged: Sequence[Finding]) -> str | None:
+    order = [Verdict.FLAGGED, Verdict.INCONCLUSIVE, Verdict.UNDEFINED, Verdict.INSUFFICIENT_DATA, Verdict.CLEARED]
+    found = {f.verdict for f in judged}
+    return next((str(v) for v in order if v in found), None)

@@ -1,0 +1,405 @@
+"""Policies: everything that is judged, by name and frozen; intervals and values -> verdicts.
+
+A policy holds the reference choice, the rules with their thresholds, the interval method, multiplicity and floors. Every
+field can be overridden:
+
+>>> strict = get_policy("ethiclens").replace(thresholds={"equalized_odds_difference": 0.05}, n_resamples=5000)
+>>> strict.rule("equalized_odds_difference").maximum
+0.05
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from enum import Enum
+from math import isnan
+from types import MappingProxyType
+from typing import Any, Literal
+
+from sklearn_ethiclens.inference._intervals import check_fraction
+from sklearn_ethiclens.inference._resampling import check_method, check_n_resamples
+from sklearn_ethiclens.metrics._comparisons import above, below
+from sklearn_ethiclens.metrics._definitions import METRICS, get_metric
+from sklearn_ethiclens.metrics._rates import EMPTY
+
+__all__ = ["POLICIES", "Policy", "Rule", "Verdict", "get_policy"]
+
+Basis = Literal["interval", "point", "gap", "significance"]
+ReferenceChoice = Literal["highest_rate", "first", "highest_value"]
+Multiplicity = Literal["holm", "bh"]
+
+
+class Verdict(str, Enum):
+    """What a policy says of one finding, or of an audit.
+
+    ``FLAGGED``: beyond the threshold, with statistical support where the policy asks for it. ``CLEARED``: the interval
+    lies wholly inside. ``INCONCLUSIVE``: it straddles. ``INSUFFICIENT_DATA``: below a floor, or no labels.
+    ``UNDEFINED``: 0/0.
+    """
+
+    FLAGGED = "FLAGGED"
+    CLEARED = "CLEARED"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    INSUFFICIENT_DATA = "INSUFFICIENT_DATA"
+    UNDEFINED = "UNDEFINED"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One metric, what is acceptable, and on what it is judged.
+
+    Parameters
+    ----------
+    metric : str
+        A name in ``METRICS``.
+    minimum, maximum : float, optional
+        The acceptable range, ends included.
+    basis : {"interval", "point", "gap", "significance"}
+        "interval": flagged if the interval lies wholly outside the range. "point": the value alone. "gap": the absolute
+        value is outside and the signed interval excludes 0. "significance": the value is outside and the test of equal
+        rates rejects; one of the two alone is inconclusive.
+    absolute : bool
+        Whether the range is of the absolute value.
+    elevated : float, optional
+        From here on up to ``maximum`` a point is neither cleared nor flagged, and the audit's status fails all the same.
+    """
+
+    metric: str
+    minimum: float | None = None
+    maximum: float | None = None
+    basis: Basis = "interval"
+    absolute: bool = False
+    elevated: float | None = None
+
+    def __post_init__(self) -> None:
+        get_metric(self.metric)
+        if self.minimum is None and self.maximum is None:
+            raise ValueError(f"the rule for {self.metric} needs a minimum or a maximum.")
+
+    @property
+    def threshold(self) -> float:
+        """The limit that is named in a finding."""
+        limit = self.minimum if self.minimum is not None else self.maximum
+        assert limit is not None
+        return limit
+
+    def describe(self) -> str:
+        """Return the rule in words."""
+        name = f"|{self.metric}|" if self.absolute else self.metric
+        limits = [
+            f">= {self.minimum:g}" if self.minimum is not None else "",
+            f"<= {self.maximum:g}" if self.maximum else "",
+        ]
+        return f"{name} {' and '.join(filter(None, limits))}"
+
+    def judge(self, value: float, low: float, high: float, *, significant: bool | None = None) -> tuple[Verdict, str]:
+        """Return the verdict on a defined value, and the reason in words.
+
+        Parameters
+        ----------
+        value, low, high : float
+            The estimate and its interval; NaN ends where there is none.
+        significant : bool, optional
+            Whether the test of equal rates rejects; None if it could not be made.
+        """
+        if self.absolute:
+            value, low, high = abs(value), max(0.0, low, -high), max(abs(low), abs(high))
+        if self.basis == "point":
+            return self._judge_point(value)
+        if self.basis == "significance":
+            return self._judge_significance(value, significant)
+        if isnan(low) or isnan(high):
+            return Verdict.INCONCLUSIVE, "no valid interval"
+        if self.basis == "gap":
+            return self._judge_gap(value, low, high)
+        if self._outside(high, low):
+            return Verdict.FLAGGED, f"the interval lies beyond {self.threshold:g}"
+        if self._inside(low, high):
+            return Verdict.CLEARED, f"the interval lies inside {self.describe()}"
+        return Verdict.INCONCLUSIVE, f"the interval holds {self.threshold:g}"
+
+    def _outside(self, upper: float, lower: float) -> bool:
+        """Tell whether all between two ends is outside the range."""
+        return (self.minimum is not None and below(upper, self.minimum)) or (
+            self.maximum is not None and above(lower, self.maximum)
+        )
+
+    def _inside(self, lower: float, upper: float) -> bool:
+        return not (
+            (self.minimum is not None and below(lower, self.minimum))
+            or (self.maximum is not None and above(upper, self.maximum))
+        )
+
+    def _judge_point(self, value: float) -> tuple[Verdict, str]:
+        if self._outside(value, value):
+            return Verdict.FLAGGED, f"the value lies beyond {self.threshold:g} (uncertainty ignored)"
+        if self.elevated is not None and not below(value, self.elevated):
+            return (
+                Verdict.INCONCLUSIVE,
+                f"elevated: between {self.elevated:g} and {self.threshold:g} (uncertainty ignored)",
+            )
+        return Verdict.CLEARED, f"the value lies inside {self.describe()} (uncertainty ignored)"
+
+    def _judge_gap(self, value: float, low: float, high: float) -> tuple[Verdict, str]:
+        assert self.maximum is not None
+        excludes_zero = low > 0 or high < 0
+        if above(abs(value), self.maximum) and excludes_zero:
+            return Verdict.FLAGGED, f"the gap is above {self.maximum:g} and its interval excludes 0"
+        if not above(max(abs(low), abs(high)), self.maximum):
+            return Verdict.CLEARED, f"the interval lies inside +-{self.maximum:g}"
+        return Verdict.INCONCLUSIVE, f"the interval holds {'0' if not excludes_zero else format(self.maximum, 'g')}"
+
+    def _judge_significance(self, value: float, significant: bool | None) -> tuple[Verdict, str]:
+        if significant is None:
+            return Verdict.INCONCLUSIVE, "no test could be made"
+        outside = self._outside(value, value)
+        said = f"{'beyond' if outside else 'inside'} {self.threshold:g}, {'' if significant else 'not '}significant"
+        if outside and significant:
+            return Verdict.FLAGGED, said
+        return (Verdict.INCONCLUSIVE if outside or significant else Verdict.CLEARED), said
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What is judged, and how.
+
+    Parameters
+    ----------
+    name, description, source : str
+        What it is called, what it does in a sentence, and where it comes from.
+    rules : tuple of Rule
+        The judged metrics; every other metric of the catalogue is descriptive.
+    reference : {"highest_rate", "first", "highest_value"}
+        The group compared with where none is given: the highest rate of the favourable decision above the floor, the
+        first in canonical order, or for each metric the group where it is highest.
+    method : {"bca", "percentile"}
+        Interval method.
+    confidence_level : float
+        Of the intervals.
+    n_resamples : int
+        Bootstrap replicates.
+    multiplicity : {"holm", "bh"}
+        Adjustment of p-values over all comparisons of a metric.
+    floors : mapping of str to int
+        By denominator ("total", "positives", "negatives", "selected", "rejected"): the least count that is judged, in both
+        groups of a comparison.
+    min_share : float
+        Groups with a smaller share of the rows are listed but left out of comparisons.
+    size_notes, intersection_size_notes : tuple of (int, str)
+        Words for groups with fewer rows than this.
+
+    Examples
+    --------
+    >>> POLICIES["four_fifths"].rule("demographic_parity_ratio").describe()
+    'demographic_parity_ratio >= 0.8'
+    """
+
+    name: str
+    description: str
+    source: str = ""
+    rules: tuple[Rule, ...] = ()
+    reference: ReferenceChoice = "highest_rate"
+    method: str = "bca"
+    confidence_level: float = 0.95
+    n_resamples: int = 2000
+    multiplicity: str = "holm"
+    floors: Mapping[str, int] = field(default_factory=dict)
+    min_share: float = 0.0
+    size_notes: tuple[tuple[int, str], ...] = ()
+    intersection_size_notes: tuple[tuple[int, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        check_method(self.method)
+        check_fraction(self.confidence_level, "confidence_level")
+        check_n_resamples(self.n_resamples)
+        if self.multiplicity not in ("holm", "bh"):
+            raise ValueError(f"multiplicity must be 'holm' or 'bh'; got {self.multiplicity!r}.")
+        if self.reference not in ("highest_rate", "first", "highest_value"):
+            raise ValueError(f"reference must be 'highest_rate', 'first' or 'highest_value'; got {self.reference!r}.")
+        unknown = sorted(set(self.floors) - set(EMPTY))
+        if unknown:
+            raise ValueError(f"floors must be named by {sorted(EMPTY)}; got {unknown}.")
+        repeated = {rule.metric for rule in self.rules if [r.metric for r in self.rules].count(rule.metric) > 1}
+        if repeated:
+            raise ValueError(f"each metric has at most one rule; {sorted(repeated)} have more.")
+        object.__setattr__(self, "floors", MappingProxyType(dict(self.floors)))
+
+    def __reduce__(self) -> Any:
+        return Policy.from_dict, (self.to_dict(),)
+
+    @property
+    def ignores_uncertainty(self) -> bool:
+        """Whether it judges on points, by design."""
+        return any(rule.basis == "point" for rule in self.rules)
+
+    def rule(self, metric: str) -> Rule | None:
+        """Return the rule of a metric; None if it is descriptive."""
+        return next((rule for rule in self.rules if rule.metric == metric), None)
+
+    def replace(
+        self, *, thresholds: Mapping[str, float] | None = None, direction: str | None = None, **changes: Any
+    ) -> Policy:
+        """Return the policy with some of it changed.
+
+        Parameters
+        ----------
+        thresholds : mapping of metric to float, optional
+            New limits of judged metrics; a metric without a rule gets one on its interval.
+        direction : {"below", "both"}, optional
+            Whether a ratio is judged for under-selection only, or also above 1 / threshold (.80 - 1.25).
+        **changes
+            Other fields, by name.
+
+        Returns
+        -------
+        Policy
+        """
+        unknown = sorted(set(changes) - {f.name for f in fields(self)})
+        if unknown:
+            raise TypeError(f"a policy has no {unknown}; it has {sorted(f.name for f in fields(self))}.")
+        rules = {rule.metric: rule for rule in changes.pop("rules", self.rules)}
+        for name, limit in (thresholds or {}).items():
+            metric = get_metric(name)
+            if metric.kind == "group" or metric.parity is None:
+                raise ValueError(f"{metric.name} is no comparison with a parity value; it cannot have a threshold.")
+            old = rules.get(metric.name)
+            side = "minimum" if metric.scale == "ratio" else "maximum"
+            signed = metric.scale == "difference" and metric.low < 0
+            rules[metric.name] = (
+                replace(old, **{side: limit}) if old else Rule(metric.name, absolute=signed, **{side: limit})  # type: ignore[arg-type]
+            )
+        if direction is not None:
+            if direction not in ("below", "both"):
+                raise ValueError(f"direction must be 'below' or 'both'; got {direction!r}.")
+            for name, rule in rules.items():
+                if rule.minimum is not None:
+                    rules[name] = replace(rule, maximum=1 / rule.minimum if direction == "both" else None)
+        return replace(self, rules=tuple(rules.values()), **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the policy as plain JSON types."""
+        return {f.name: getattr(self, f.name) for f in fields(self)} | {
+            "rules": [asdict(rule) for rule in self.rules],
+            "floors": dict(self.floors),
+            "size_notes": [list(note) for note in self.size_notes],
+            "intersection_size_notes": [list(note) for note in self.intersection_size_notes],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Policy:
+        """Return the policy that :meth:`to_dict` wrote."""
+        notes = {name: tuple(map(tuple, data[name])) for name in ("size_notes", "intersection_size_notes")}
+        return cls(**{**data, **notes, "rules": tuple(Rule(**rule) for rule in data["rules"])})
+
+
+# ------------------------------------------------------------------------------------------------------------- named
+_ALL = (
+    Policy(
+        "ethiclens",
+        "Flags a disparate impact whose interval lies below .80 and an equalized-odds difference whose interval lies above "
+        ".10, with floors on both groups.",
+        "the EthicLens methodology",
+        (Rule("disparate_impact", minimum=0.80), Rule("equalized_odds_difference", maximum=0.10)),
+        floors={"total": 100, "positives": 30, "negatives": 30, "selected": 30, "rejected": 30},
+    ),
+    Policy(
+        "assessor",
+        "Point thresholds: every ratio at least .80; gaps under .05 acceptable, to .10 elevated, above concerning. Ignores "
+        "uncertainty.",
+        "a practitioner's checklist",
+        (
+            Rule("disparate_impact", minimum=0.80, basis="point"),
+            Rule("statistical_parity_difference", maximum=0.10, basis="point", absolute=True, elevated=0.05),
+            Rule("equal_opportunity_difference", maximum=0.10, basis="point", elevated=0.05),
+            Rule("false_positive_rate_balance", maximum=0.10, basis="point", elevated=0.05),
+        ),
+        reference="first",
+        size_notes=((30, "fewer than 30 rows"),),
+    ),
+    Policy(
+        "glassalpha",
+        "Flags a gap to the group with the highest value that is above .10 (equal opportunity .05) and whose interval "
+        "excludes 0.",
+        "GlassAlpha",
+        (
+            Rule("selection_rate_difference", maximum=0.10, basis="gap"),
+            Rule("true_positive_rate_difference", maximum=0.05, basis="gap"),
+            Rule("false_positive_rate_difference", maximum=0.10, basis="gap"),
+        ),
+        reference="highest_value",
+        method="percentile",
+        n_resamples=1000,
+        floors={"total": 30},
+        size_notes=(
+            (10, "ERROR: fewer than 10 rows, no conclusion"),
+            (30, "fewer than 30 rows, descriptive only"),
+            (100, "fewer than 100 rows, limited power"),
+        ),
+    ),
+    Policy(
+        "four_fifths",
+        "Smallest over largest selection rate at least .80, TPR gap and FPR gap at most .10, over all groups. Ignores "
+        "uncertainty.",
+        "the four-fifths rule of thumb as testing guides state it",
+        (
+            Rule("demographic_parity_ratio", minimum=0.80, basis="point"),
+            Rule("equalized_odds_tpr_gap", maximum=0.10, basis="point"),
+            Rule("equalized_odds_fpr_gap", maximum=0.10, basis="point"),
+        ),
+        intersection_size_notes=((50, "fewer than 50 rows in an intersection (50 to 100 are advised)"),),
+    ),
+    Policy(
+        "eeoc",
+        "Flags an impact ratio below four fifths that is also significant (two standard deviations, or Fisher's exact test "
+        "where an expected count is below 5); one of the two alone is inconclusive.",
+        "Uniform Guidelines 1978, 29 CFR 1607.4 D, and Questions and Answers 1979; under rescission as of 2026",
+        (Rule("disparate_impact", minimum=0.80, basis="significance"),),
+    ),
+    Policy(
+        "ll144",
+        "Impact ratios against the most selected category; categories under 2% of the rows are listed and left out of the "
+        "ratio. Judges nothing: the rule sets no threshold.",
+        "New York City Local Law 144 of 2021; 6 RCNY 5-300 to 5-304",
+        min_share=0.02,
+    ),
+)
+
+POLICIES: Mapping[str, Policy] = MappingProxyType({policy.name: policy for policy in _ALL})
+"""The named policies."""
+
+
+def get_policy(policy: str | Policy) -> Policy:
+    """Return a policy given by name, or as it is.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name.
+    """
+    if isinstance(policy, Policy):
+        return policy
+    if isinstance(policy, str) and policy in POLICIES:
+        return POLICIES[policy]
+    raise ValueError(f"policy must be a Policy or one of {sorted(POLICIES)}; got {policy!r}.")
+
+
+def overall_verdict(verdicts: Iterable[Verdict]) -> Verdict | None:
+    """Return the verdict of an audit from those of its judged findings; None if the policy judges nothing.
+
+    Flagged if any finding is; else inconclusive if any straddles; else insufficient if any could not be judged.
+    """
+    found = set(verdicts)
+    if not found:
+        return None
+    if found & {Verdict.FLAGGED, Verdict.INCONCLUSIVE}:
+        return Verdict.FLAGGED if Verdict.FLAGGED in found else Verdict.INCONCLUSIVE
+    return Verdict.CLEARED if found == {Verdict.CLEARED} else Verdict.INSUFFICIENT_DATA
+
+
+def judged_metrics(policy: Policy) -> list[str]:
+    """Return the metrics that a policy judges, in the order of the catalogue."""
+    return [name for name in METRICS if policy.rule(name)]

@@ -89,23 +89,22 @@ def assess(tally: Tally, settings: Settings) -> Assessment:
     Assessment
     """
     policy = settings.policy
-    occupied = np.nonzero(tally.counts.reshape(len(tally.groups), -1))
-    cells = tally.counts.reshape(len(tally.groups), -1)[occupied]
+    table_of, slot_of = _occupied(tally)
+    cells = tally.counts.reshape(len(tally.groups), -1)[table_of, slot_of]
     joint = (
         draw_cells(cells, policy.n_resamples, settings.seed, settings.n_jobs) if cells.size <= _JOINT_CELLS else None
     )
     blocks: list[_Margin] = []
     for number, attributes in enumerate(settings.plan):
         marginal, position = tally._marginal(attributes)
-        if joint is None:
-            seed = int(np.random.SeedSequence([settings.seed, number]).generate_state(1, np.uint64)[0])
-            own = np.nonzero(marginal.counts.reshape(len(marginal.groups), -1))
-            draws = draw_cells(
-                marginal.counts.reshape(len(marginal.groups), -1)[own], policy.n_resamples, seed, settings.n_jobs
-            )
-            blocks.append(_Margin(marginal, draws, *own, settings))
-        else:
-            blocks.append(_Margin(marginal, joint, position[occupied[0]], occupied[1], settings))
+        if joint is not None:
+            blocks.append(_Margin(marginal, joint, position[table_of], slot_of, settings))
+            continue
+        seed = int(np.random.SeedSequence([settings.seed, number]).generate_state(1, np.uint64)[0])
+        own_table, own_slot = _occupied(marginal)
+        own_cells = marginal.counts.reshape(len(marginal.groups), -1)[own_table, own_slot]
+        draws = draw_cells(own_cells, policy.n_resamples, seed, settings.n_jobs)
+        blocks.append(_Margin(marginal, draws, own_table, own_slot, settings))
     rows = [block_rows for block in blocks for block_rows in block.rows]
     return Assessment(
         findings=tuple(finding for finding in _findings(rows, policy)),
@@ -115,6 +114,12 @@ def assess(tally: Tally, settings: Settings) -> Assessment:
         minimum_disparate_impact=_minimum_headline(blocks),
         notes=tuple(note for block in blocks for note in block.notes),
     )
+
+
+def _occupied(tally: Tally) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the group, and the place in its table, of each cell that has rows."""
+    table_of, slot_of = np.nonzero(tally.counts.reshape(len(tally.groups), -1))
+    return table_of, slot_of
 
 
 class _Margin:
@@ -285,7 +290,7 @@ class _Margin:
                 rows.pvalue, rows.tests = np.array([test["pvalue"]]), ["chi2"]
         rows.power = rows.detectable = np.array([np.nan])
         if blank and self._known(metric):
-            named = [f"{show(self.labels[i])} ({why_undefined(metric, self.confusion, i)})" for i in blank]
+            named = [f"{show(self.labels[i])} ({why_undefined(metric, self.confusion, int(i))})" for i in blank]
             rows.reasons[0] = f"left out as undefined: {', '.join(named)}"
         elif np.isnan(value) and self._known(metric):
             rows.reasons[0] = "fewer than two groups" if compared.size < 2 else f"{metric.rates[0]} is 0 in every group"
@@ -330,7 +335,8 @@ class _Margin:
                     filter(None, [reasons[i], "all replicates equal: no width is no proof of certainty"])
                 )
             for i in np.flatnonzero((bounds.valid_share < 1) & ~np.isnan(values)):
-                words = f"undefined in {1 - bounds.valid_share[i]:.1%} of the replicates"
+                blank = round((1 - bounds.valid_share[i]) * self.policy.n_resamples)
+                words = f"undefined in {blank} of {self.policy.n_resamples} replicates"
                 words += ": no interval" if bounds.valid_share[i] < MIN_VALID_SHARE else ""
                 reasons[i] = "; ".join(filter(None, [reasons[i], words]))
         descriptive: list[Verdict | None] = [None] * size

@@ -563,7 +563,7 @@ random_state
         raise ValueError("the tally holds no rows.")
     if outcome not in OUTCOMES:
         raise ValueError(f"outcome must be one of {OUTCOMES}; got {outcome!r}.")
-    asked = {
+    asked: dict[str, Any] = {
         "method": method,
         "confidence_level": confidence_level,
         "n_resamples": n_resamples,
@@ -674,7 +674,7 @@ def _warn_of_percentile(policy: Policy) -> None:
 
 def _warn_of_undefined(found: Assessment) -> None:
     """Warn once of all undefined rates and comparisons, naming groups and empty denominators."""
-    blank = {}
+    blank: dict[tuple[str, str], list[str]] = {}
     for f in found.findings:
         if (
             np.isnan(f.value)

@@ -364,6 +364,86 @@ def _check_group_count(name: str, levels: Sequence[Any]) -> None:
         )
 
 
+def column_list(columns: Any) -> list[str | int]:
+    """Return column names or positions given one by one or as a list; refuse values given in their place."""
+    listed = [columns] if isinstance(columns, str | int | np.integer) else columns
+    if isinstance(listed, list | tuple) and listed and all(isinstance(c, str | int | np.integer) for c in listed):
+        if not any(isinstance(c, bool) for c in listed):
+            return [c if isinstance(c, str) else int(c) for c in listed]
+    raise TypeError(
+        f"sensitive_features takes column name(s) or position(s), a Series or DataFrame with the index of X, or None for "
+        f"metadata routing; got {type(columns).__name__}. Bare values cannot be aligned with folds: wrap them as "
+        f"pandas.Series(values, index=X.index)."
+    )
+
+
+def take_columns(X: Any, columns: Any) -> pd.DataFrame:
+    """Return columns of a feature matrix as a frame with the index of X; a name is a name, a number a position.
+
+    Parameters
+    ----------
+    X : DataFrame, array or sparse matrix of shape (n_rows, n_features)
+        pandas, polars and pyarrow frames have names.
+    columns : str, int or list of them
+        What to take.
+
+    Returns
+    -------
+    DataFrame
+        Keeps the types of pandas columns.
+    """
+    wanted = column_list(columns)
+    names = frame_columns(X)
+    if names is None:
+        named = [c for c in wanted if isinstance(c, str)]
+        if named:
+            raise ValueError(
+                f"sensitive_features={named!r} are column names, but X is a {type(X).__name__} without names here. Pass "
+                f"them as a Series with the index of X, by metadata routing (sensitive_features=None), or as positions."
+            )
+        array = X.tocsc() if issparse(X) else np.asarray(X)
+        _check_positions(wanted, array.shape[1])
+        taken = {str(c): array[:, [c]].toarray().ravel() if issparse(X) else array[:, c] for c in wanted}
+        return pd.DataFrame(taken)
+    _check_positions([c for c in wanted if isinstance(c, int)], len(names))
+    keys = [names[c] if isinstance(c, int) else c for c in wanted]
+    absent = [c for c in keys if c not in names]
+    if absent:
+        raise ValueError(f"sensitive_features {listing(absent)} are not among the columns of X: {listing(names, 30)}.")
+    if isinstance(X, pd.DataFrame):
+        at = [names.index(c) for c in keys]
+        return X.iloc[:, at].set_axis([str(c) for c in keys], axis=1)
+    frame = nw.from_native(X, eager_only=True)
+    return pd.DataFrame({str(c): pd.Series(frame[c].to_numpy()) for c in keys})
+
+
+def drop_columns(X: Any, columns: Any) -> Any:
+    """Return X without columns, as what it was; named columns that are not there are no error."""
+    wanted, names = column_list(columns), frame_columns(X)
+    if names is None:
+        keep = [i for i in range(X.shape[1]) if i not in {c % X.shape[1] for c in wanted if isinstance(c, int)}]
+        return X[:, keep]
+    gone = {names[c] if isinstance(c, int) else c for c in wanted}
+    if isinstance(X, pd.DataFrame):
+        return X.loc[:, [c not in gone for c in names]]
+    return nw.from_native(X, eager_only=True).drop(*gone, strict=False).to_native()
+
+
+def frame_columns(X: Any) -> list[Any] | None:
+    """Return the column names of a frame of any library; None for an array."""
+    if isinstance(X, pd.DataFrame):
+        return list(X.columns)
+    if nw.dependencies.is_into_dataframe(X):
+        return list(nw.from_native(X, eager_only=True).columns)
+    return None
+
+
+def _check_positions(positions: Sequence[Any], n_columns: int) -> None:
+    outside = [c for c in positions if not -n_columns <= c < n_columns]
+    if outside:
+        raise ValueError(f"sensitive_features {listing(outside)} are positions, but X has {n_columns} columns.")
+
+
 # ------------------------------------------------------------------------------------------------------------- labels
 def encode_labels(y_true: Any, y_pred: Any, pos_label: Any = None) -> Labels:
     """Return outcomes and decisions as 0/1, with 1 for ``pos_label``.

@@ -5,8 +5,10 @@ from sklearn.exceptions import UndefinedMetricWarning
 __all__ = [
     "DegenerateIntervalWarning",
     "FairnessGateError",
+    "FairnessScoringWarning",
     "MissingGroupsWarning",
     "SampleSizeWarning",
+    "TrainingRowsWarning",
     "UndefinedMetricWarning",
 ]
 
@@ -23,5 +25,16 @@ class SampleSizeWarning(UserWarning):
     """A group, or the whole sample, is too small for what was asked."""
 
 
+class FairnessScoringWarning(UserWarning):
+    """A fairness score is NaN, or raises, for the reason given.
+
+    A search whose every score is NaN refits its first candidate all the same; ``refit=select_within(...)`` raises.
+    """
+
+
 class FairnessGateError(AssertionError):
     """An audit did not pass the gate it was given; the message is the scorecard."""
+
+
+class TrainingRowsWarning(UserWarning):
+    """An audit was made on rows that the model was fitted on."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from enum import Enum
+from enum import StrEnum
 from math import isnan
 from types import MappingProxyType
 from typing import Any, Literal
@@ -30,7 +30,7 @@ ReferenceChoice = Literal["highest_rate", "first", "highest_value"]
 Multiplicity = Literal["holm", "bh"]
 
 
-class Verdict(str, Enum):
+class Verdict(StrEnum):
     """What a policy says of one finding, or of an audit.
 
     ``FLAGGED``: beyond the threshold, with statistical support where the policy asks for it. ``CLEARED``: the interval
@@ -43,9 +43,6 @@ class Verdict(str, Enum):
     INCONCLUSIVE = "INCONCLUSIVE"
     INSUFFICIENT_DATA = "INSUFFICIENT_DATA"
     UNDEFINED = "UNDEFINED"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True)

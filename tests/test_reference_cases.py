@@ -95,8 +95,6 @@ def tally_of(given):
         counts = dict(given["counts"])
         if unknown := given.get("unknown"):
             counts[MISSING] = {"n": unknown, "selected": 0}
-            with pytest.raises(ValueError, match="reference of group must be one of"):
-                audit_tally(Tally.from_counts(counts), reference="nobody")
         return Tally.from_counts(counts)
     y_true, y_pred, groups = rows_of(given)
     return Tally.from_predictions(y_true, y_pred, sensitive_features=groups)
@@ -176,8 +174,6 @@ def selection_table(case):
     """Return rates, ratios to the most selected category and to a named one, and who is left out, from two audits."""
     given = case["input"]
     tally = tally_of(given)
-    if tally.labelled:
-        raise AssertionError("a selection table has no labels")
     policy = POLICIES["ll144"].replace(min_share=given.get("exclude_below", 0.0), rules=(FOUR_FIFTHS,))
     wanted = ["selection_rate", "disparate_impact", "statistical_parity_difference"]
     audited = audit_tally(tally, policy=policy, metrics=wanted, n_resamples=100)
@@ -194,14 +190,12 @@ def selection_table(case):
     pairs = [(f.group, most, f) for f in of_metric["disparate_impact"] if f.group is not MISSING]
     if reference := given.get("reference"):
         named = audit_tally(tally, reference=reference, policy=ARITHMETIC, metrics=wanted, n_resamples=100)
-        for f in named.findings:
-            if f.metric != "selection_rate":
-                found[f"{ {'disparate_impact': 'di'}.get(f.metric, 'spd') }[{f.group}|{reference}]".replace(" ", "")] = (
-                    f.value
-                )
+        short = {"disparate_impact": "di", "statistical_parity_difference": "spd"}
+        found |= {f"{short[f.metric]}[{f.group}|{reference}]": f.value for f in named.findings if f.metric in short}
         pairs += [(f.group, reference, f) for f in named.findings if f.metric == "disparate_impact"]
     for group, reference, finding in pairs:
         two_rates(found, tally, group, reference)
+        assert (finding.test is None) == math.isnan(finding.pvalue)
         if finding.test is not None:
             name = {"z": "p_value", "fisher": "fisher_p"}[finding.test]
             assert finding.pvalue == pytest.approx(float(found[f"{name}[{group}|{reference}]"]), abs=1e-12)
@@ -378,9 +372,7 @@ def bootstrap_of_audit(case):
         metric = {"ratio": "disparate_impact", "diff": "statistical_parity_difference"}[given["statistic"]]
         names, methods = {metric: ""}, ("percentile", "bca")
         sizes = (given["n1"], given["k1"]), (given["n2"], given["k2"])
-        counts = {
-            label: {"n": n, "selected": k} for label, (n, k) in zip(given["labels"], sizes, strict=True)
-        }
+        counts = {label: {"n": n, "selected": k} for label, (n, k) in zip(given["labels"], sizes, strict=True)}
         reference = given["labels"][1]
     else:
         names = {PAIRS[short]: f"{short}." for short in ("tpr_diff", "fpr_diff", "equalized_odds_diff")}
@@ -552,15 +544,6 @@ def test_every_value_left_out_exists():
     for (name, value), reason in NOT_OFFERED.items():
         assert value in by_id[name]["expect"]
         assert reason
-
-
-def test_uncorrected_rounding_is_not_repeated():
-    """Published audits that rounded rates before dividing are off in the second digit; ours are the exact ones."""
-    (case,) = (case for case in ALL_CASES if case["id"] == "ll144_rule_race")
-    found = selection_table(case)
-    rounded = {name: round(found[f"selection_rate[{name}]"], 2) for name in case["input"]["counts"]}
-    exact = found["impact_ratio[Native Hawaiian or Pacific Islander]"]
-    assert round(rounded["Native Hawaiian or Pacific Islander"] / rounded["White"], 4) != round(exact, 4)
 
 
 def test_the_adapter_notices_a_wrong_value():

@@ -216,6 +216,35 @@ def choose_reference(values: Floats, sizes: NDArray[Any], eligible: NDArray[np.b
     return int(np.argmax(np.where(tied, sizes, -1)))
 
 
+# ------------------------------------------------------------------------------------------------------- trade-offs
+def pareto_efficient(performance: Any, disparity: Any) -> NDArray[np.bool_]:
+    """Tell which points no other point beats: none is as good in both and better in one. Points with NaN are not.
+
+    Parameters
+    ----------
+    performance : array-like of shape (n_points,)
+        Greater is better.
+    disparity : array-like of shape (n_points,)
+        Smaller is better.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_points,)
+
+    Examples
+    --------
+    >>> pareto_efficient([0.7, 0.8, 0.6], [0.1, 0.2, 0.1]).tolist()
+    [True, True, False]
+    """
+    performance, disparity = np.asarray(performance, dtype=float), np.asarray(disparity, dtype=float)
+    known = ~(np.isnan(performance) | np.isnan(disparity))
+    efficient = np.zeros(performance.shape, dtype=bool)
+    for i in np.flatnonzero(known):
+        as_good = known & (performance >= performance[i]) & (disparity <= disparity[i])
+        efficient[i] = not (as_good & ((performance > performance[i]) | (disparity < disparity[i]))).any()
+    return efficient
+
+
 # ------------------------------------------------------------------------------------------- adverse impact, in people
 def shortfall(count: float, nobs: float, count_reference: float, nobs_reference: float) -> float:
     """Return how many more of the group would have been selected at the pooled rate (UGESP practice).

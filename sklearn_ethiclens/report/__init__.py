@@ -2,8 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
+
+from sklearn_ethiclens.report import _html, _text
+
+FORMATS: Mapping[str, Callable[..., str]] = MappingProxyType({"text": _text.render, "html": _html.render})
+"""The formats by name: a function of an audit, and of options of its own."""
 
 
 def render(audit: Any, format: str = "text", **options: Any) -> str:
-    return repr(audit)
+    """Return an audit in words.
+
+    Parameters
+    ----------
+    audit : Audit
+        Anything with the attributes of one.
+    format : str, default="text"
+        A name in ``FORMATS``.
+    **options
+        Of the format: "text" takes ``width`` and ``color``.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If there is no such format.
+    """
+    if format not in FORMATS:
+        raise ValueError(f"format must be one of {[*FORMATS, 'json']}; got {format!r}.")
+    return FORMATS[format](audit, **options)

@@ -1,0 +1,526 @@
+"""FairnessAuditor: a meta-estimator that predicts as the classifier it wraps, and audits it."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+from warnings import warn
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import issparse
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv, cross_validate
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d, validate_data
+
+from sklearn_ethiclens._audit import Audit, audit
+from sklearn_ethiclens._validation import (
+    check_aligned,
+    column_list,
+    drop_columns,
+    frame_columns,
+    sensitive_columns,
+    take_columns,
+)
+from sklearn_ethiclens.exceptions import TrainingRowsWarning
+
+__all__ = ["FairnessAuditor"]
+
+_DELEGATED = ("predict", "predict_proba", "predict_log_proba", "decision_function", "score")
+
+
+def _inner_has(name: str) -> Any:
+    def check(self: FairnessAuditor) -> bool:
+        getattr(self._inner(), name)  # raises the inner estimator's own AttributeError
+        return True
+
+    return check
+
+
+class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """A classifier that predicts exactly as the one it wraps, and can say how it treats groups.
+
+    It never changes a prediction, and never audits the rows it was fitted on without saying so.
+
+    Parameters
+    ----------
+    estimator : classifier
+        What is wrapped; cloned in ``fit``. A model fitted elsewhere goes in as ``FrozenEstimator(model)``.
+    sensitive_features : str, int or list of them, optional
+        Column name(s) or position(s) of X. Without them pass ``sensitive_features`` to ``fit`` and ``audit``.
+    drop_sensitive : bool, default=False
+        Train and predict without these columns, but audit by them. ``predict`` then also takes X without them.
+    cv : int, splitter or iterable, optional
+        Audit out-of-fold predictions in ``fit``: sets ``audit_`` and ``oof_predictions_``. None: no audit in ``fit``.
+    reference, pos_label, outcome, intersections, policy, method, confidence_level, n_resamples
+        As in :func:`audit`.
+    n_jobs : int, optional
+        Workers of the cross-validation.
+    random_state : int, default=0
+        Seed of the bootstrap.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted clone.
+    classes_ : ndarray of shape (n_classes,)
+        As of ``estimator_``.
+    n_features_in_, feature_names_in_
+        As of ``estimator_``; with ``drop_sensitive`` those of X with the sensitive columns.
+    audit_ : Audit
+        Of out-of-fold predictions; with ``cv`` only.
+    oof_predictions_ : ndarray of shape (n_samples,)
+        With ``cv`` only.
+
+    Notes
+    -----
+    For classifiers of one target. A regressor, clusterer or multilabel target is a ``TypeError``. With more than two
+    classes give ``pos_label``, which is judged against the others. ``fit`` keeps a 64-bit hash of each training row, so that
+    ``audit`` can tell rows it was fitted on.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.compose import make_column_transformer
+    >>> from sklearn_ethiclens import load_german_credit
+    >>> data = load_german_credit()
+    >>> X = data.data[["duration", "credit_amount"]].assign(age=data.sensitive_features["age"])
+    >>> pipe = make_pipeline(make_column_transformer(("passthrough", ["duration"])), LogisticRegression())
+    >>> auditor = FairnessAuditor(pipe, sensitive_features="age", pos_label="good", cv=5).fit(X, data.target)
+    >>> auditor.audit_.tally.n_rows
+    1000
+    """
+
+    def __init__(
+        self,
+        estimator,
+        *,
+        sensitive_features=None,
+        drop_sensitive=False,
+        cv=None,
+        reference=None,
+        pos_label=None,
+        outcome="favorable",
+        intersections=None,
+        policy="ethiclens",
+        method=None,
+        confidence_level=None,
+        n_resamples=None,
+        n_jobs=None,
+        random_state=0,
+    ):
+        self.estimator = estimator
+        self.sensitive_features = sensitive_features
+        self.drop_sensitive = drop_sensitive
+        self.cv = cv
+        self.reference = reference
+        self.pos_label = pos_label
+        self.outcome = outcome
+        self.intersections = intersections
+        self.policy = policy
+        self.method = method
+        self.confidence_level = confidence_level
+        self.n_resamples = n_resamples
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # --------------------------------------------------------------------------------------------------------- fitting
+    def fit(self, X, y, sensitive_features=None, **fit_params):
+        """Fit the wrapped classifier; with ``cv``, audit its out-of-fold predictions.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sensitive_features : Series, array, dict of arrays or frame, optional
+            The group of each row, where X does not hold it.
+        **fit_params
+            Passed to the wrapped classifier's ``fit``; routed where metadata routing is switched on.
+
+        Returns
+        -------
+        self
+        """
+        self._refuse_what_is_no_classifier(y)
+        if np.ndim(y) == 2 and np.shape(y)[1] == 1:
+            y = column_or_1d(y, warn=True)
+        if self.drop_sensitive and self.sensitive_features is not None:
+            X = self._validated(X, reset=True)
+        early = frame_columns(X) is not None or _takes_groups(self.estimator, "fit")
+        groups = self._groups(X, sensitive_features, y) if early else None
+        params = self._fit_params(groups, sensitive_features, fit_params)
+        inner_X = self._without_sensitive(X)
+        self.estimator_ = clone(self.estimator).fit(inner_X, y, **params)
+        if not hasattr(self.estimator_, "classes_"):
+            self._classes = np.unique(np.asarray(y))
+        if not (self.drop_sensitive and self.sensitive_features is not None):
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(self.estimator_, name):
+                    setattr(self, name, getattr(self.estimator_, name))
+        self._row_hashes, self._repeated_share = _remember(_row_hashes(X))
+        if self.cv is not None:
+            groups = groups if early else self._groups(X, sensitive_features, y)
+            self._audit_out_of_fold(inner_X, y, groups, params)
+        return self
+
+    def _refuse_what_is_no_classifier(self, y):
+        kind = get_tags(self.estimator).estimator_type
+        if kind not in (None, "classifier"):
+            raise TypeError(
+                f"FairnessAuditor audits classifiers; got the {kind} {type(self.estimator).__name__}. Turn its output into "
+                f"decisions first, or audit them with sklearn_ethiclens.audit(y_true, y_pred, ...)."
+            )
+        target = type_of_target(y, input_name="y", raise_unknown=False)
+        if target.startswith("multilabel") or target.endswith("multioutput"):
+            raise TypeError(
+                f"FairnessAuditor audits one target at a time; y is {target} with shape {np.shape(y)}. Wrap one classifier "
+                f"a column."
+            )
+
+    def _fit_params(self, groups, sensitive_features, fit_params):
+        """Return what the wrapped classifier's ``fit`` is handed: routed metadata, and groups if it asks for them."""
+        params = dict(fit_params)
+        if _routing_enabled():
+            if sensitive_features is not None:
+                params["sensitive_features"] = sensitive_features
+            return dict(process_routing(self, "fit", **params)["estimator"]["fit"])
+        if groups is not None and _takes_groups(self.estimator, "fit"):
+            params["sensitive_features"] = _as_argument(groups)
+        return params
+
+    def _audit_out_of_fold(self, X, y, groups, params):
+        if groups is None:
+            raise ValueError(
+                "cv is set, so that fit audits, but there are no groups: give sensitive_features=<column of X> to "
+                "FairnessAuditor, or the groups to fit."
+            )
+        if _frozen(self.estimator):
+            raise ValueError(
+                "cv with a FrozenEstimator would audit the rows the model was fitted on; leave cv=None and call "
+                "audit(X_test, y_test)."
+            )
+        found = cross_validate(
+            clone(self.estimator),
+            X,
+            y,
+            cv=check_cv(self.cv, y, classifier=True),
+            scoring=_no_score,
+            return_estimator=True,
+            return_indices=True,
+            n_jobs=self.n_jobs,
+            params=params or None,
+            error_score="raise",
+        )
+        tests = found["indices"]["test"]
+        order = np.concatenate(tests)
+        n_rows = _num_samples(X)
+        if np.unique(order).size != n_rows or order.size != n_rows:
+            raise ValueError(
+                "cv must put every row in exactly one test fold, so that each has one out-of-fold prediction."
+            )
+        parts = []
+        for model, test in zip(found["estimator"], tests, strict=True):
+            given = {"sensitive_features": _as_argument(groups.iloc[test])} if _takes_groups(model, "predict") else {}
+            parts.append(model.predict(_safe_indexing(X, test), **given))
+        predictions = np.concatenate(parts)
+        self.oof_predictions_ = np.empty_like(predictions)
+        self.oof_predictions_[order] = predictions
+        self.audit_ = self._audit(y, self.oof_predictions_, groups, f"out-of-fold predictions of {len(tests)} folds")
+
+    # --------------------------------------------------------------------------------------------------------- auditing
+    def audit(self, X, y, *, sensitive_features=None) -> Audit:
+        """Return the audit of the fitted classifier on data held out.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+            Features, not those it was fitted on.
+        y : array-like of shape (n_samples,) or None
+            True labels; with None only selection rates are assessed.
+        sensitive_features : Series, array, dict of arrays or frame, optional
+            The group of each row; default: the columns of X that the auditor was given.
+
+        Returns
+        -------
+        Audit
+
+        Warns
+        -----
+        TrainingRowsWarning
+            More than half of the rows are rows it was fitted on.
+        """
+        check_is_fitted(self)
+        groups = self._groups(X, sensitive_features, y)
+        if groups is None:
+            raise ValueError(
+                "nothing to audit by: give sensitive_features=<column of X> to FairnessAuditor, or the groups to audit()."
+            )
+        seen = self._share_seen(X)
+        if seen > 0.5:
+            warn(
+                f"{seen:.0%} of these rows are rows the model was fitted on: what is found here is too good. Audit rows held "
+                f"out, or use cv= for out-of-fold predictions.",
+                TrainingRowsWarning,
+                stacklevel=2,
+            )
+        given = {"sensitive_features": _as_argument(groups)} if _takes_groups(self._inner(), "predict") else {}
+        return self._audit(y, self.predict(X, **given), groups, "predictions of the fitted model")
+
+    def _audit(self, y, predictions, groups, how) -> Audit:
+        made = audit(
+            None if y is None else np.asarray(y),
+            predictions,
+            sensitive_features=groups,
+            pos_label=self.pos_label,
+            outcome=self.outcome,
+            reference=self.reference,
+            intersections=self.intersections,
+            policy=self.policy,
+            method=self.method,
+            confidence_level=self.confidence_level,
+            n_resamples=self.n_resamples,
+            random_state=self.random_state,
+        )
+        return made.annotate(model=f"{type(self.estimator).__name__}; {how}")
+
+    def _share_seen(self, X) -> float:
+        """Return the share of rows that were trained on, beyond the repetitions a fresh sample would show too."""
+        known = getattr(self, "_row_hashes", None)
+        if known is None or self._repeated_share >= 1:
+            return 0.0
+        hashes = _row_hashes(X)
+        at = np.minimum(np.searchsorted(known, hashes), known.size - 1)
+        share = float(np.mean(known[at] == hashes))
+        return max(0.0, (share - self._repeated_share) / (1 - self._repeated_share))
+
+    # -------------------------------------------------------------------------------------------------------------- data
+    def _groups(self, X, sensitive_features, y):
+        """Return the groups as a frame without an index of its own; None if there are none."""
+        if sensitive_features is not None:
+            columns = sensitive_columns(sensitive_features)
+            rows = {"X": X if isinstance(X, pd.DataFrame) else None, "y": y, "sensitive_features": sensitive_features}
+            check_aligned({k: v for k, v in rows.items() if v is not None and (k != "y" or not _indexless_pair(v, X))})
+            return pd.DataFrame({k: pd.Series(v).reset_index(drop=True) for k, v in columns.items()})
+        if self.sensitive_features is None:
+            return None
+        column_list(self.sensitive_features)
+        return take_columns(X, self.sensitive_features).reset_index(drop=True)
+
+    def _without_sensitive(self, X):
+        return (
+            drop_columns(X, self.sensitive_features)
+            if self.drop_sensitive and self.sensitive_features is not None
+            else X
+        )
+
+    def _validated(self, X, *, reset):
+        if frame_columns(X) is not None:
+            if reset:
+                validate_data(self, X, reset=True, skip_check_array=True)
+            return X
+        return validate_data(self, X, reset=reset, accept_sparse=True, dtype=None, ensure_all_finite=False)
+
+    # -------------------------------------------------------------------------------------------------------- delegation
+    def _inner(self):
+        return getattr(self, "estimator_", self.estimator)
+
+    def _delegate(self, method, X, args, params):
+        check_is_fitted(self)
+        inner = self._inner()
+        if _routing_enabled():
+            params = dict(process_routing(self, method, **params)["estimator"][method])
+        elif method == "predict" and self.sensitive_features is not None and _takes_groups(inner, "predict"):
+            params.setdefault("sensitive_features", _as_argument(take_columns(X, self.sensitive_features)))
+        return getattr(inner, method)(self._without_sensitive(X), *args, **params)
+
+    @available_if(_inner_has("predict"))
+    def predict(self, X, **params):
+        """Return the wrapped classifier's decisions, unchanged.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        **params
+            Passed on.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._delegate("predict", X, (), params)
+
+    @available_if(_inner_has("predict_proba"))
+    def predict_proba(self, X, **params):
+        """Return the wrapped classifier's ``predict_proba``.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        **params
+            Passed on.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._delegate("predict_proba", X, (), params)
+
+    @available_if(_inner_has("predict_log_proba"))
+    def predict_log_proba(self, X, **params):
+        """Return the wrapped classifier's ``predict_log_proba``.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        **params
+            Passed on.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._delegate("predict_log_proba", X, (), params)
+
+    @available_if(_inner_has("decision_function"))
+    def decision_function(self, X, **params):
+        """Return the wrapped classifier's ``decision_function``.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        **params
+            Passed on.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        return self._delegate("decision_function", X, (), params)
+
+    @available_if(_inner_has("score"))
+    def score(self, X, y, **params):
+        """Return the wrapped classifier's ``score``.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            True labels.
+        **params
+            Passed on.
+
+        Returns
+        -------
+        float
+        """
+        return self._delegate("score", X, (y,), params)
+
+    @property
+    def classes_(self):
+        """Classes of the wrapped classifier."""
+        inner = self._inner()
+        return self._classes if not hasattr(inner, "classes_") and hasattr(self, "_classes") else inner.classes_
+
+    # --------------------------------------------------------------------------------------------------------- protocol
+    def __sklearn_is_fitted__(self):
+        if hasattr(self, "estimator_"):
+            return True
+        if not isinstance(self.estimator, FrozenEstimator):
+            return False
+        try:
+            check_is_fitted(self.estimator)
+        except NotFittedError:
+            return False
+        return True
+
+    def __sklearn_tags__(self):
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type or "classifier"
+        if inner.classifier_tags is not None:
+            tags.classifier_tags = inner.classifier_tags
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = False
+        tags.input_tags, tags.target_tags = inner.input_tags, inner.target_tags
+        tags.target_tags.multi_output = False
+        tags.non_deterministic = inner.non_deterministic
+        return tags
+
+    def get_metadata_routing(self):
+        """Return the routing of ``fit`` (its own ``sensitive_features`` too) and of the delegated methods.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        mapping = MethodMapping()
+        for method in ("fit", *_DELEGATED):
+            mapping.add(caller=method, callee=method)
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+
+# ------------------------------------------------------------------------------------------------------------- helpers
+def _no_score(estimator, X, y):
+    """Score nothing: the cross-validation is run for its fitted models."""
+    return 0.0
+
+
+def _routing_enabled() -> bool:
+    return bool(get_config().get("enable_metadata_routing", False))
+
+
+def _frozen(estimator) -> bool:
+    """Tell whether an estimator, or the last step of a pipeline, is frozen."""
+    while hasattr(estimator, "steps"):
+        estimator = estimator.steps[-1][1]
+    return isinstance(estimator, FrozenEstimator)
+
+
+def _takes_groups(estimator, method: str) -> bool:
+    """Tell whether a method asks for ``sensitive_features`` by name, as fairlearn's mitigators do."""
+    function = getattr(estimator, method, None)
+    return function is not None and "sensitive_features" in inspect.signature(function).parameters
+
+
+def _as_argument(groups):
+    return groups.iloc[:, 0] if groups.shape[1] == 1 else groups
+
+
+def _indexless_pair(y, X) -> bool:
+    """Tell whether X and y are pandas objects with different indexes, which scikit-learn pairs by position."""
+    return isinstance(y, pd.Series) and isinstance(X, pd.DataFrame) and not y.index.equals(X.index)
+
+
+def _row_hashes(X) -> Any:
+    """Return a 64-bit hash of each row, which does not depend on its index or position."""
+    if issparse(X):
+        weights = np.random.RandomState(0).standard_normal(X.shape[1])
+        return pd.util.hash_array(np.asarray(X @ weights, dtype=float))
+    if isinstance(X, pd.DataFrame):
+        frame = X
+    elif (names := frame_columns(X)) is not None:
+        frame = take_columns(X, list(range(len(names))))
+    else:
+        frame = pd.DataFrame(np.asarray(X))
+    return pd.util.hash_pandas_object(frame.set_axis(range(frame.shape[1]), axis=1), index=False).to_numpy()
+
+
+def _remember(hashes) -> tuple[Any, float]:
+    """Return the distinct hashes, sorted, and the share of rows that are not the only one of their kind."""
+    distinct, counts = np.unique(hashes, return_counts=True)
+    return distinct, float(counts[counts > 1].sum() / max(1, hashes.size))

@@ -1,0 +1,119 @@
+"""The scorecard for a terminal, laid out by rich into plain or coloured text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from io import StringIO
+from typing import Any
+
+from sklearn_ethiclens.report._words import Facts, Items, Paragraph, Part, Section, Table, scorecard
+
+WIDTHS = (72, 100)  # less does not hold the tables; beyond, lines are hard to read
+_INDENT = 2
+_GAP = 2  # between columns, where there is room
+_NARROWEST = 8  # of a column of labels
+_SPACED = (Facts, Table)  # stand between empty lines
+_STYLES = {
+    "FLAGGED": "bold red",
+    "INCONCLUSIVE": "yellow",
+    "CLEARED": "green",
+    "INSUFFICIENT_DATA": "magenta",
+    "UNDEFINED": "magenta",
+    "descriptive": "dim",
+}
+
+
+def render(audit: Any, *, width: int = 80, color: bool = False) -> str:
+    """Return the scorecard of an audit.
+
+    Parameters
+    ----------
+    audit : Audit
+        Anything with the attributes of one.
+    width : int, default=80
+        Columns; at least 72 and at most 100 are used.
+    color : bool, default=False
+        Whether to colour verdicts with terminal codes.
+
+    Returns
+    -------
+    str
+    """
+    return lay_out(scorecard(audit), width=width, color=color)
+
+
+def lay_out(sections: Iterable[Section], *, width: int = 80, color: bool = False) -> str:
+    """Return sections as text ``width`` columns wide; labels are printed as they are, never read as markup."""
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    width = min(max(width, WIDTHS[0]), WIDTHS[1])
+    out = StringIO()
+    console = Console(
+        file=out,
+        width=width,
+        color_system="standard" if color else None,
+        force_terminal=color,
+        force_jupyter=False,
+        no_color=not color,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        legacy_windows=False,
+    )
+    for i, section in enumerate(sections):
+        if i:
+            console.print()
+        style = f"bold {_STYLES.get(section.verdict, '')}".strip()
+        console.print(Text(section.title, style=style, overflow="fold"))
+        for before, part in zip([None, *section.parts], section.parts, strict=False):
+            if before and (isinstance(part, _SPACED) or isinstance(before, _SPACED)):
+                console.print()
+            for piece in _pieces(part, width - _INDENT):
+                console.print(Padding(piece, (0, 0, 0, _INDENT)))
+    return "".join(line.rstrip() + "\n" for line in out.getvalue().rstrip("\n").split("\n"))
+
+
+def _pieces(part: Part, width: int) -> list[Any]:
+    from rich.text import Text
+
+    if isinstance(part, Paragraph):
+        return [Text(part.text, overflow="fold")]
+    if isinstance(part, Items):
+        return [_grid([("-", line) for line in part.lines], [1, width - 2], 1)]
+    if isinstance(part, Facts):
+        first = max(len(key) for key, _ in part.rows)
+        return [_grid(part.rows, [first, width - first - _GAP], _GAP)]
+    return _table(part, width)
+
+
+def _table(table: Table, width: int) -> list[Any]:
+    """Return the grids of a table: the header, then a heading and the rows of each block."""
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    rows = [table.header, *(row for _, block in table.blocks for row in block)]
+    widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in zip(*rows, strict=True)]
+    gaps = len(widths) - 1
+    gap = _GAP if sum(widths) + _GAP * gaps <= width else 1
+    widths[0] = max(_NARROWEST, min(widths[0], width - sum(widths[1:]) - gap * gaps))
+    pieces = [_grid([table.header], widths, gap, style="bold"), Text("-" * (sum(widths) + gap * gaps))]
+    for i, (heading, block) in enumerate(table.blocks):
+        if heading:
+            pieces += [Text("")] * bool(i) + [Text(heading, style="bold", overflow="fold")]
+        pieces.append(_grid(block, widths, gap))
+    return pieces
+
+
+def _grid(rows: Iterable[Iterable[str]], widths: list[int], gap: int, style: str = "") -> Any:
+    """Return rows in columns of fixed widths; what is too long goes on in the next line."""
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid.grid(padding=(0, gap, 0, 0), pad_edge=False)
+    for columns in widths:
+        grid.add_column(width=columns, overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(cell, style=style or _STYLES.get(cell, ""), overflow="fold") for cell in row))
+    return grid

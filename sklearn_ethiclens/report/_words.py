@@ -1,0 +1,495 @@
+"""What an audit says: sections of sentences and tables, each worded once; every format lays out the same ones."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isinf, isnan
+from typing import Any, ClassVar
+
+from sklearn_ethiclens._findings import Finding, Headline, Reference
+from sklearn_ethiclens._validation import show
+from sklearn_ethiclens.inference import power_label
+from sklearn_ethiclens.metrics._definitions import METRICS
+from sklearn_ethiclens.metrics._rates import RATES
+from sklearn_ethiclens.policy import Policy, Verdict
+
+MANY = 12  # comparisons of an attribute beyond which companions are shown only where something is flagged
+_SHOWN = 8  # names in a sentence
+_FLAGGED = 6  # findings named at the top
+_DESCRIPTIVE = "descriptive"
+_DISGUISES = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_COLUMNS = {  # rates shown by group -> heading
+    "selection_rate": "selection\nrate",
+    "favorable_rate": "favourable\nrate",
+    "true_positive_rate": "TPR\n(positives)",
+    "false_positive_rate": "FPR\n(negatives)",
+    "precision": "precision\n(selected)",
+}
+_EMPTY = {"total": "no rows", "positives": "no positives", "negatives": "no negatives", "selected": "none selected"}
+_COMPANIONS = (
+    "disparate_impact",
+    "equalized_odds_difference",
+    "statistical_parity_difference",
+    "true_positive_rate_difference",
+    "false_positive_rate_difference",
+    "precision_difference",
+)
+_REFERENCES = {
+    "highest_rate": "the highest rate of the favourable decision",
+    "first": "the first in sort order",
+    "highest_value": "for each metric the group where it is highest",
+}
+_METHODS = {"bca": "BCa", "percentile": "percentile"}
+_MULTIPLICITY = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
+TRIAGE = "A convenience for triage, no legal standard; higher is a smaller disparity."
+INFLATES = "A reference chosen from the data inflates flags: name one beforehand."
+IGNORES = "the policy ignores uncertainty: it judges values alone, by design"
+LIMITS = (
+    "Cleared is not fair: it means within this policy's limits, for these groups, metrics and rows. And what is not "
+    "flagged is not cleared.",
+    "Intervals hold the chance of sampling only. Who is missing from the rows is missing here, and so are groups that "
+    "the attributes do not name.",
+    "The labels may be biased themselves; all error rates take them as the truth.",
+    "A gap says where to look, not what caused it.",
+)
+
+
+# ------------------------------------------------------------------------------------------------------------- shapes
+@dataclass(frozen=True)
+class Facts:
+    """Pairs of a key and what there is to say of it."""
+
+    kind: ClassVar[str] = "facts"
+    rows: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under a header, in blocks of their own heading (none if empty); a cell may have several lines."""
+
+    kind: ClassVar[str] = "table"
+    header: tuple[str, ...]
+    blocks: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A sentence or a few."""
+
+    kind: ClassVar[str] = "paragraph"
+    text: str
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list."""
+
+    kind: ClassVar[str] = "items"
+    lines: tuple[str, ...]
+
+
+Part = Facts | Table | Paragraph | Items
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and its parts."""
+
+    title: str
+    parts: tuple[Part, ...]
+    verdict: str = ""
+
+
+# ------------------------------------------------------------------------------------------------- labels and numbers
+def label(value: Any) -> str:
+    r"""Return a label, or an attribute's name, as typed; characters that command or disguise are shown by their code.
+
+    Examples
+    --------
+    >>> label("<b>x</b>"), label(1.0), label(("F", "30+")), label("a" + chr(27) + "[2J")
+    ('<b>x</b>', '1', 'F & 30+', 'a\\x1b[2J')
+    """
+    return "".join(_visible(character) for character in show(value))
+
+
+def _visible(character: str) -> str:
+    hidden = unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in _DISGUISES
+    return character.encode("unicode_escape").decode() if hidden else character
+
+
+def number(value: float) -> str:
+    """Return a number to three decimals, fewer where it is large; a small one is never shown as zero.
+
+    Examples
+    --------
+    >>> [number(v) for v in (0.0, 0.8302, -0.1358, 12.345, 4321.0, 0.00003, float("nan"))]
+    ['0.000', '0.830', '-0.136', '12.35', '4321', '3e-05', 'undefined']
+    """
+    if isnan(value):
+        return "undefined"
+    size = abs(value)
+    if isinf(size) or 0 < size < 0.0005:
+        return f"{value:.0e}"
+    return f"{value:.{3 if size < 9.9995 else 2 if size < 99.995 else 0}f}"
+
+
+def interval(low: float, high: float) -> str:
+    """Return the ends of an interval; nothing where there is none."""
+    return "" if isnan(low) or isnan(high) else f"[{number(low)}, {number(high)}]"
+
+
+def pvalue(value: float) -> str:
+    """Return a p-value to three decimals; nothing where there is none."""
+    return "" if isnan(value) else "<.001" if value < 0.001 else f"{value:.3f}"
+
+
+def some(words: Iterable[str], shown: int = _SHOWN, sep: str = ", ") -> str:
+    """Return words as a list, cut after ``shown`` of them, with the number left out."""
+    words = list(words)
+    more = f" and {len(words) - shown} more" if len(words) > shown else ""
+    return sep.join(words[:shown]) + more
+
+
+def _pair(group: Any, reference: Any) -> str:
+    return f"{label(group)} against {label(reference)}"
+
+
+def _who(finding: Finding) -> str:
+    """Return whom a comparison is of; the two extremes, for a number of all groups."""
+    if METRICS[finding.metric].kind == "overall":
+        return f"all groups, {label(finding.group)} lowest, {label(finding.reference)} highest"
+    return _pair(finding.group, finding.reference)
+
+
+def _key(attributes: Sequence[str]) -> Any:
+    return attributes[0] if len(attributes) == 1 else tuple(attributes)
+
+
+def _event(audit: Any) -> str:
+    positive = audit.tally.pos_label
+    return repr(positive) if isinstance(positive, str) else label(positive)
+
+
+# ----------------------------------------------------------------------------------------------------------- the whole
+def title(audit: Any) -> str:
+    """Return the verdict and the status in a line."""
+    name = audit.provenance["data"].get("name")
+    said = f"{audit.verdict} ({audit.status})" if audit.verdict else audit.status
+    return f"{f'Audit of {label(name)}' if name else 'Audit'}: {said}"
+
+
+def scorecard(audit: Any) -> tuple[Section, ...]:
+    """Return all that a report says of an audit, in order.
+
+    Parameters
+    ----------
+    audit : Audit
+        Anything with the attributes of one.
+
+    Returns
+    -------
+    tuple of Section
+    """
+    rates = _rates_by_group(audit)
+    return (
+        Section(title(audit), (_facts(audit),), str(audit.verdict or "")),
+        *(_attribute(audit, tuple(attributes), rates) for attributes in audit.plan),
+        Section("Summary", (Facts(_headlines(audit)),)),
+        *_size(audit),
+        *_power(audit),
+        Section("What this does not show", (Items((*LIMITS, *_base_rates(audit, rates))),)),
+        Section("Provenance", (Paragraph(_provenance(audit)),)),
+    )
+
+
+def _facts(audit: Any) -> Facts:
+    data, policy = audit.provenance["data"], audit.policy
+    rows = [("Result", _tallied(audit))]
+    if policy.ignores_uncertainty:
+        rows.append(("Caution", IGNORES))
+    rows += [("Flagged", f"{_where(f)}: {f.metric} {_value(f).strip()}") for f in audit.flagged[:_FLAGGED]]
+    if len(audit.flagged) > _FLAGGED:
+        rows.append(("Flagged", f"and {len(audit.flagged) - _FLAGGED} more"))
+    rows.append(("Data", f"{label(data['name']) + ', ' if data.get('name') else ''}{data['n_rows']} rows"))
+    if data.get("model"):
+        rows.append(("Model", str(data["model"])))
+    rows += [("Note", str(note)) for note in data.get("notes", ())]
+    rows.append(("Decision", _polarity(audit)))
+    rows.append(("Policy", f"{policy.name}: {policy.description}"))
+    if policy.rules:
+        rows.append(("Judged", "; ".join(rule.describe() for rule in policy.rules)))
+    if policy.floors:
+        rows.append(("Floors", f"{_floors(policy)}, in both groups of a comparison"))
+    rows.append(("Intervals", _methods(policy)))
+    return Facts(tuple(rows))
+
+
+def _tallied(audit: Any) -> str:
+    if not audit.policy.rules:
+        return f"no verdict, by design: the policy {audit.policy.name} sets no limit"
+    found = [f.verdict for f in audit.judged]
+    counts = [f"{found.count(verdict)} {verdict}" for verdict in Verdict if verdict in found]
+    return f"of {len(found)} judged findings: {', '.join(counts)}" if found else "there was nothing to judge"
+
+
+def _where(finding: Finding) -> str:
+    return f"{label(finding.attribute)}: {_who(finding)}"
+
+
+def _polarity(audit: Any) -> str:
+    event = _event(audit)
+    if audit.outcome == "favorable":
+        return f"positive label {event}; receiving {event} is the favourable decision"
+    return (
+        f"positive label {event}; receiving {event} is adverse. Ratios judged are of NOT receiving {event}, and so are "
+        f"the parity difference and the composite; TPR, FPR, precision and selection_rate_ratio are of receiving {event}"
+    )
+
+
+def _floors(policy: Policy) -> str:
+    return ", ".join(f"{n} {'rows' if name == 'total' else name}" for name, n in policy.floors.items())
+
+
+def _methods(policy: Policy) -> str:
+    return (
+        f"{policy.confidence_level * 100:g}% {_METHODS[policy.method]}, {policy.n_resamples} bootstrap replicates (groups: "
+        f"Wilson); p-values adjusted over the comparisons of a metric ({_MULTIPLICITY[policy.multiplicity]})"
+    )
+
+
+# --------------------------------------------------------------------------------------------------------- an attribute
+def _attribute(audit: Any, attributes: tuple[str, ...], rates: Any) -> Section:
+    key = _key(attributes)
+    reference = next(r for r in audit.references if r.attribute == key)
+    found = [f for f in audit.findings if f.attribute == key and METRICS[f.metric].kind != "group"]
+    shown = [f for f in found if f.metric in _shown_metrics(audit, found) and _assessed(f)]
+    table, left_out = _comparisons(audit, shown)
+    parts: list[Part] = [Paragraph(_reference(reference, audit.policy, len(rates[show(key)])))]
+    parts += [_groups(audit, show(key), rates), *map(Paragraph, _undefined_rates(show(key), rates))]
+    parts += [table] if table.blocks else []
+    parts += [Paragraph(left_out)] if left_out else []
+    tests = _tests(audit, key)
+    parts += [Paragraph(tests)] if tests else []
+    reasons = _reasons(shown)
+    parts += [Facts(reasons)] if reasons else []
+    return Section(f"By {label(key)}", tuple(parts))
+
+
+def _shown_metrics(audit: Any, found: Sequence[Finding]) -> tuple[str, ...]:
+    """Return the metrics to show, the judged ones first."""
+    judged = [f.metric for f in found if f.threshold is not None]
+    rates = ("selection_rate_ratio",) if audit.outcome == "adverse" else ()
+    return tuple(dict.fromkeys((*judged, *_COMPANIONS, *rates)))
+
+
+def _assessed(finding: Finding) -> bool:
+    """Tell whether a finding has something to show: its value, or at least a verdict of the policy."""
+    return finding.threshold is not None or not isnan(finding.value) or finding.verdict is None
+
+
+def _reference(reference: Reference, policy: Policy, n_groups: int) -> str:
+    who = label(reference.group)
+    if n_groups < 2:
+        return f"One group only, {who}: nothing can be compared."
+    if reference.given:
+        return f"Reference: {who} (given)." + ("" if reference.sufficient else " It is below the policy's floor.")
+    if not reference.sufficient:
+        return f"Reference: {who}, the largest group, since none meets the policy's floor."
+    if policy.reference == "highest_value":
+        return f"Reference: {_REFERENCES['highest_value']}. {INFLATES}"
+    above = " above the floor" if "total" in policy.floors else ""
+    chosen = f"Reference: {who}, chosen by the policy: {_REFERENCES[policy.reference]}{above}."
+    return f"{chosen} {INFLATES}" if policy.reference == "highest_rate" else chosen
+
+
+def _rates_by_group(audit: Any) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the rows of the table of rates by attribute, group and rate."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in audit.rates().itertuples(index=False):
+        found.setdefault(row.attribute, {}).setdefault(repr(row.group), {})[row.rate] = row
+    return found
+
+
+def _groups(audit: Any, attribute: str, rates: Any) -> Table:
+    groups = rates[attribute].values()
+    columns = [name for name in _COLUMNS if name in next(iter(groups))]
+    headings = dict(_COLUMNS)
+    if audit.outcome == "adverse":
+        headings["selection_rate"] = "selection\n(adverse)"
+    rows = []
+    for by_rate in groups:
+        first = by_rate["selection_rate"]
+        rows.append((f"{label(first.group)}\nn={first.n}", *(_rate(by_rate[name]) for name in columns)))
+    return Table(("group\nrows", *(headings[name] for name in columns)), (("", tuple(rows)),))
+
+
+def _rate(row: Any) -> str:
+    """Return a rate, its denominator where that is not n, and its interval, in two lines."""
+    if row.denominator == 0:
+        return f"undefined\n({_EMPTY[RATES[row.rate].denominator]})"
+    of = "" if RATES[row.rate].denominator == "total" else f" ({row.denominator})"
+    return f"{number(row.value)}{of}\n{_short(row.low)}-{_short(row.high)}"
+
+
+def _short(end: float) -> str:
+    return f"{end:.3f}".removeprefix("0")
+
+
+def _undefined_rates(attribute: str, rates: Any) -> list[str]:
+    """Return a sentence for each rate that is undefined in some groups, naming them."""
+    said = []
+    for rate in _COLUMNS:
+        rows = [by_rate[rate] for by_rate in rates[attribute].values() if rate in by_rate]
+        empty = [label(row.group) for row in rows if row.denominator == 0]
+        if empty:
+            said.append(f"{rate} undefined ({_EMPTY[RATES[rate].denominator]}): {some(empty)}.")
+    return said
+
+
+def _comparisons(audit: Any, shown: Sequence[Finding]) -> tuple[Table, str]:
+    """Return the table of comparisons, and a sentence on the rows that were left out of it."""
+    order = {name: i for i, name in enumerate(_shown_metrics(audit, shown))}
+    blocks: dict[str, list[Finding]] = {}
+    for f in sorted(shown, key=lambda f: order[f.metric]):
+        if not _left_out(f):
+            blocks.setdefault(_who(f), []).append(f)
+    primary = [name for name in order if audit.policy.rule(name)] or ["disparate_impact"]
+    cut = 0
+    if len(blocks) > MANY:
+        for heading, findings in blocks.items():
+            if not any(f.verdict is Verdict.FLAGGED for f in findings):
+                kept = [f for f in findings if f.metric in primary]
+                cut += len(findings) - len(kept)
+                blocks[heading] = kept
+    said = f"{cut} descriptive values of comparisons without a flagged finding are not shown."
+    rows = tuple((heading, tuple(map(_row, findings))) for heading, findings in blocks.items() if findings)
+    return Table(("comparison", "value and interval", "p adj", "verdict"), rows), said * bool(cut)
+
+
+def _row(finding: Finding) -> tuple[str, ...]:
+    verdict = _DESCRIPTIVE if finding.threshold is None or finding.verdict is None else str(finding.verdict)
+    return finding.metric, _value(finding), pvalue(finding.pvalue_adjusted), verdict
+
+
+def _value(finding: Finding) -> str:
+    if isnan(finding.value):
+        return "no labels" if finding.reason == "no labels" else "undefined"
+    return f"{number(finding.value):>6} {interval(finding.low, finding.high)}".rstrip()
+
+
+def _left_out(finding: Finding) -> bool:
+    """Tell whether the policy keeps a group out of comparisons."""
+    return isnan(finding.value) and finding.reason.startswith(("left out: ", "unknown category"))
+
+
+def _tests(audit: Any, key: Any) -> str:
+    """Return the tests that all groups have the same rate, in a sentence."""
+    rates = ("selection_rate", "base_rate", "true_positive_rate", "false_positive_rate", "precision")
+    found = {
+        test["rate"]: test["pvalue"]
+        for test in audit.tests
+        if _key([test["attribute"]] if isinstance(test["attribute"], str) else test["attribute"]) == key
+    }
+    words = [f"{rate} {pvalue(found[rate])}" for rate in rates if rate in found and not isnan(found[rate])]
+    return f"Chi-square over all groups, p: {', '.join(words)}." if words else ""
+
+
+def _reasons(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
+    """Return why each judged finding is not cleared, and why a shown one has no value; alike ones joined."""
+    metrics: dict[tuple[str, str, str], list[str]] = {}
+    judged = [f for f in findings if f.threshold is not None]
+    said = {(_who(f), f.reason) for f in judged}
+    for f in (*judged, *(f for f in findings if f.threshold is None)):
+        if _left_out(f):
+            metrics.setdefault((label(f.group), "left out", f.reason), [])
+        elif f.threshold is not None and f.verdict is not Verdict.CLEARED:
+            metrics.setdefault((_who(f), str(f.verdict), f.reason), []).append(f.metric)
+        elif f.threshold is None and f.reason and (_who(f), f.reason) not in said:
+            if isnan(f.value) or (not judged and isnan(f.low)):
+                metrics.setdefault((_who(f), _DESCRIPTIVE, f.reason), []).append(f.metric)
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for (group, verdict, reason), names in metrics.items():
+        groups.setdefault((verdict, ", ".join(names), reason), []).append(group)
+    order = [*map(str, Verdict), "left out", _DESCRIPTIVE]
+    rows = sorted(groups.items(), key=lambda row: order.index(row[0][0]))
+    return tuple(
+        (verdict, f"{f'{names} of ' if names else ''}{'; '.join(where)}: {reason.removeprefix('left out: ')}")
+        for (verdict, names, reason), where in rows
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------- below
+def _headlines(audit: Any) -> tuple[tuple[str, str], ...]:
+    composite, least = audit.composite, audit.minimum_disparate_impact
+    band = f", {composite.band}" if composite.band else ""
+    return (
+        ("Composite bias score", f"{_headline(composite, band)}. {TRIAGE}"),
+        ("Minimum disparate impact", f"{_headline(least)}."),
+    )
+
+
+def _headline(headline: Headline, band: str = "") -> str:
+    if headline.value is None:
+        return headline.reason.removesuffix(".")
+    where = f"{label(headline.attribute)}: {_pair(headline.group, headline.reference)}"
+    return f"{number(headline.value)}{band} ({where})"
+
+
+def _size(audit: Any) -> tuple[Section, ...]:
+    notes = tuple(label(note) for note in audit.notes)
+    return (Section("Size of groups", (Items(notes),)),) if notes else ()
+
+
+def _power(audit: Any) -> tuple[Section, ...]:
+    """Return the comparisons with little power, by how little; the weakest judged metric of each."""
+    pairs = [f for f in audit.findings if METRICS[f.metric].kind == "pair" and not isnan(f.power)]
+    judged = [f for f in pairs if f.threshold is not None]
+    weakest: dict[str, Finding] = {}
+    for f in judged or [f for f in pairs if f.metric in _COMPANIONS[:2]]:
+        if f.power < weakest.setdefault(_where(f), f).power:
+            weakest[_where(f)] = f
+    words: dict[str, list[str]] = {"insufficient": [], "marginal": []}
+    for where, f in weakest.items():
+        gap = "" if isnan(f.minimum_detectable) else f", detects gaps from {number(f.minimum_detectable)}"
+        if power_label(f.power) in words:
+            words[power_label(f.power)].append(f"{where} ({f.metric} {f.power:.2f}{gap})")
+    heads = {"insufficient": "power below .5 for a 10-point gap", "marginal": "power of .5 to .7 for a 10-point gap"}
+    lines = tuple(f"{heads[word]}: {some(found, sep='; ')}" for word, found in words.items() if found)
+    return (Section("Power", (Items(lines),)),) if lines else ()
+
+
+def _base_rates(audit: Any, rates: Any) -> tuple[str, ...]:
+    """Return which parities cannot hold together, for the comparisons whose base rates differ."""
+    differing = []
+    for f in audit.findings:
+        if f.metric == "base_rate_difference" and f.pvalue_adjusted < 0.05:
+            by_group = rates[show(f.attribute)]
+            mine, theirs = by_group[repr(f.group)]["base_rate"], by_group[repr(f.reference)]["base_rate"]
+            differing.append(
+                f"{number(mine.value)} in {label(f.group)} against {number(theirs.value)} in {label(f.reference)}"
+            )
+    if not differing:
+        return ()
+    return (
+        f"Base rates differ: {some(differing, 3)} (adjusted p < .05). So equal precision, equal false positive and equal "
+        "false negative rates cannot hold together unless predictions are perfect (Chouldechova 2017); nor can calibration "
+        "and equal error rates (Kleinberg et al. 2016), nor demographic parity, equalized odds and calibration.",
+    )
+
+
+def _provenance(audit: Any) -> str:
+    known, policy = audit.provenance, audit.policy
+    file = known["data"].get("sha256")
+    return ", ".join(
+        [
+            f"{known['package']['name']} {known['package']['version']}",
+            f"Python {known['python']}",
+            f"seed {audit.parameters['random_state']}",
+            f"{policy.n_resamples} replicates",
+            _METHODS[policy.method],
+            f"tally sha256 {known['data']['tally_sha256'][:12]}",
+            *([f"file sha256 {file[:12]}"] if file else []),
+        ]
+    )

@@ -152,7 +152,7 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self
         """
         self._refuse_what_is_no_classifier(y)
-        if np.ndim(y) == 2 and np.shape(y)[1] == 1:
+        if len(getattr(y, "shape", ())) == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
         if self.drop_sensitive and self.sensitive_features is not None:
             X = self._validated(X, reset=True)

@@ -8,36 +8,42 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import math
 import os
 import shutil
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from html import escape
+from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 import typer
 
-from sklearn_ethiclens._audit import Audit, audit
-from sklearn_ethiclens._validation import listing, show
+from sklearn_ethiclens._audit import Audit
+from sklearn_ethiclens._audit import audit as audit_rows
+from sklearn_ethiclens._validation import as_scalar, listing, show
 from sklearn_ethiclens.datasets import DATASETS, Protocol, compas_protocol, german_credit_protocol
 from sklearn_ethiclens.datasets._download import write_whole
-from sklearn_ethiclens.metrics._definitions import ALIASES, METRICS, Metric, get_metric
-from sklearn_ethiclens.policy import POLICIES, Policy, get_policy
-from sklearn_ethiclens.report._text import WIDTHS, lay_out
-from sklearn_ethiclens.report._words import Facts, Paragraph, Part, Section, Table, policy_facts
+from sklearn_ethiclens.metrics._definitions import ALIASES, METRICS, get_metric
+from sklearn_ethiclens.policy import POLICIES, get_policy
+from sklearn_ethiclens.report._text import lay_out
+from sklearn_ethiclens.report._words import Facts, Paragraph, Section, Table, policy_facts
 
 STATES = ("flagged", "inconclusive", "insufficient")
+SUFFIXES = (".csv", ".parquet")
 TOLERANCE = 1e-9  # of --verify
+_KINDS = {"group": "of one group", "pair": "of a group against the reference", "overall": "of all groups at once"}
 
 app = typer.Typer(
-    name="sklearn-ethiclens",
     help="Audit classifiers for group disparities.",
     no_args_is_help=True,
     add_completion=False,
@@ -47,20 +53,541 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line: the entry point of ``sklearn-ethiclens`` and ``python -m sklearn_ethiclens``."""
     app(prog_name="sklearn-ethiclens")
 
 
-@dataclass
-class Part_:
-    """What one audit is made of: columns of equal length, and what is known of them."""
+# ------------------------------------------------------------------------------------------------------------ commands
+PolicyName = Annotated[str, typer.Option("--policy", help="What is judged; see `policies`.")]
+JsonFile = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the audit as JSON; - is stdout.")]
+HtmlFile = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the scorecard as HTML.")]
+FailOn = Annotated[
+    str, typer.Option("--fail-on", metavar="STATES", help=f"Exit with 1 on any of {','.join(STATES)}, or none.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only; the exit code tells the rest.")]
 
-    name: str
+
+@app.command()
+def audit(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help=f"{', '.join(DATASETS)}, or a file: {' or '.join(SUFFIXES)}.")
+    ],
+    y_true: Annotated[str | None, typer.Option("--y-true", metavar="COL", help="Column of the true labels.")] = None,
+    y_pred: Annotated[str | None, typer.Option("--y-pred", metavar="COL", help="Column of the decisions.")] = None,
+    sensitive: Annotated[
+        list[str] | None, typer.Option("--sensitive", metavar="COL,COL", help="Columns of the groups.")
+    ] = None,
+    pos_label: Annotated[str | None, typer.Option("--pos-label", metavar="V", help="The positive label.")] = None,
+    outcome: Annotated[
+        str | None, typer.Option("--outcome", help="What receiving it means: favorable (default) or adverse.")
+    ] = None,
+    bands: Annotated[
+        list[str] | None, typer.Option("--bands", metavar="COL=25,40", help="Cut a column of numbers into groups.")
+    ] = None,
+    policy: PolicyName = "ethiclens",
+    reference: Annotated[
+        list[str] | None,
+        typer.Option("--reference", metavar="COL=GROUP", help="Whom to compare with; sex*race=F*Black for cells."),
+    ] = None,
+    intersections: Annotated[
+        str | None, typer.Option("--intersections", metavar="A*B", help="Combinations too: a*b,a*c or all or a number.")
+    ] = None,
+    method: Annotated[str | None, typer.Option("--method", help="Of the intervals: bca or percentile.")] = None,
+    confidence_level: Annotated[float | None, typer.Option("--confidence-level", help="Of the intervals.")] = None,
+    n_resamples: Annotated[int | None, typer.Option("--n-resamples", help="Bootstrap replicates.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.")] = 0,
+    metrics: Annotated[
+        list[str] | None, typer.Option("--metrics", metavar="NAME,NAME", help="Default: all; see `metrics`.")
+    ] = None,
+    missing: Annotated[str, typer.Option("--missing", help="Rows without a group: bucket or raise.")] = "bucket",
+    protocol: Annotated[
+        str, typer.Option("--protocol", help="reference: the pinned COMPAS audit, in two parts.")
+    ] = "default",
+    json_file: JsonFile = None,
+    html_file: HtmlFile = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Compute all rates again with fairlearn.")] = False,
+    fail_on: FailOn = "flagged",
+    quiet: Quiet = False,
+) -> None:
+    """Audit a data set, or a file of predictions, and print the scorecard."""
+    with _one_line_errors():
+        states, chosen = _states(fail_on), get_policy(policy)
+        started = time.perf_counter()
+        combinations = int(intersections) if intersections and intersections.isdecimal() else intersections
+        audits = []
+        with _spoken_warnings(quiet):
+            asked = _Asked(y_true, y_pred, _split(sensitive), _bands(bands), protocol)
+            for rows in _load(source, asked):
+                given = _references(reference, rows.groups)
+                if chosen.reference == "highest_value" or chosen.min_share:
+                    rows = replace(rows, reference={})  # the rule itself says whom to compare with
+                made = audit_rows(
+                    rows.y_true,
+                    rows.y_pred,
+                    sensitive_features=rows.groups,
+                    pos_label=rows.pos_label if pos_label is None else _match(pos_label, rows.y_true, rows.y_pred),
+                    outcome=outcome or rows.outcome,
+                    reference={**rows.reference, **given} or None,
+                    intersections=combinations,
+                    policy=chosen,
+                    method=method,
+                    confidence_level=confidence_level,
+                    n_resamples=n_resamples,
+                    missing=missing,
+                    metrics=_split(metrics) or None,
+                    random_state=seed,
+                )
+                run = {**_clock(started), **rows.run}
+                audits.append(made.annotate(run=run, **rows.data))
+        _finish(audits, states, json_file, html_file, quiet, verify=verify)
+
+
+@app.command()
+def rejudge(
+    stored: Annotated[Path, typer.Argument(metavar="AUDIT.json", help="What `audit --json` wrote.")],
+    policy: Annotated[str, typer.Option("--policy", help="What is judged; see `policies`.")],
+    json_file: JsonFile = None,
+    html_file: HtmlFile = None,
+    fail_on: FailOn = "flagged",
+    quiet: Quiet = False,
+) -> None:
+    """Judge a stored audit under another policy; the data are not needed."""
+    with _one_line_errors():
+        states, chosen = _states(fail_on), get_policy(policy)
+        started = time.perf_counter()
+        with _spoken_warnings(quiet):
+            audits = [one.rejudge(chosen).annotate(run=_clock(started)) for one in _stored(stored)]
+        _finish(audits, states, json_file, html_file, quiet)
+
+
+@app.command("metrics")
+def list_metrics(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One of them, in full.")] = None,
+) -> None:
+    """List the metrics, or show one in full."""
+    with _one_line_errors():
+        if name is not None:
+            _show(Section(get_metric(name).name, (_metric(name),)))
+            return
+        blocks = tuple(
+            (
+                f"{kind}: a number {words}",
+                tuple((m.name, _parity(m.parity), m.formula) for m in METRICS.values() if m.kind == kind),
+            )
+            for kind, words in _KINDS.items()
+        )
+        _show(Section("Metrics", (Table(("name", "parity", "formula"), blocks),)))
+
+
+@app.command("policies")
+def list_policies(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One of them, in full.")] = None,
+) -> None:
+    """List the policies, or show one in full."""
+    with _one_line_errors():
+        if name is not None:
+            _show(Section(get_policy(name).name, (policy_facts(get_policy(name)),)))
+        else:
+            _show(Section("Policies", (Facts(tuple((p.name, p.description) for p in POLICIES.values())),)))
+
+
+@app.command("datasets")
+def list_datasets() -> None:
+    """List the data sets."""
+    rows = tuple((name, f"{d.description}. {d.source}; {d.licence}") for name, d in DATASETS.items())
+    _show(Section("Data sets", (Facts(rows),)))
+
+
+def _metric(name: str) -> Facts:
+    metric = get_metric(name)
+    rows = (
+        ("name", metric.name),
+        ("also called", ", ".join(alias for alias, own in ALIASES.items() if own == metric.name)),
+        ("kind", f"{metric.kind}: a number {_KINDS[metric.kind]}"),
+        ("formula", metric.formula),
+        ("range", f"[{metric.low:g}, {metric.high:g}]"),
+        ("parity", _parity(metric.parity)),
+        ("scale", metric.scale),
+        ("undefined", f"where {metric.undefined}"),
+        ("outcome", "with outcome=adverse it is of not receiving the positive label" if metric.by_outcome else ""),
+        ("note", metric.note),
+        ("source", metric.source),
+    )
+    return Facts(tuple(row for row in rows if row[1]))
+
+
+def _parity(parity: float | None) -> str:
+    return "-" if parity is None else f"{parity:g}"
+
+
+# ------------------------------------------------------------------------------------------------------------- sources
+@dataclass(frozen=True)
+class _Asked:
+    """Which columns to audit."""
+
+    y_true: str | None
+    y_pred: str | None
+    sensitive: list[str]
+    bands: Mapping[str, list[str]]
+    protocol: str
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of one audit, and what is known of them."""
+
     y_true: pd.Series | None
     y_pred: pd.Series
     groups: pd.DataFrame
     pos_label: Any = None
     outcome: str = "favorable"
-    reference: dict[Any, Any] = field(default_factory=dict)
-    data: dict[str, Any] = field(default_factory=dict)
-    run: dict[str, Any] = field(default_factory=dict)
+    reference: Mapping[Any, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+    run: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _load(source: str, asked: _Asked) -> list[_Rows]:
+    """Return the rows of each audit to make."""
+    stray = [name for name in asked.bands if asked.sensitive and name not in asked.sensitive]
+    if stray:
+        raise ValueError(f"--bands names {listing(stray)}, not among --sensitive {listing(asked.sensitive)}.")
+    if source in DATASETS:
+        return _load_dataset(source, asked)
+    path = Path(source)
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(
+            f"SOURCE must be one of {list(DATASETS)} or a file ending in {list(SUFFIXES)}; got {source!r}."
+        )
+    if asked.protocol != "default":
+        raise ValueError(f"--protocol is for data sets; {path.name} is a file.")
+    return [_load_file(path, asked)]
+
+
+def _load_dataset(source: str, asked: _Asked) -> list[_Rows]:
+    if asked.y_true or asked.y_pred:
+        raise ValueError(f"--y-true and --y-pred are for files; {source} brings its labels and a model.")
+    if source != "compas" and asked.protocol != "default":
+        raise ValueError(f"--protocol must be 'default' for {source}; got {asked.protocol!r}.")
+    protocols = compas_protocol(asked.protocol) if source == "compas" else german_credit_protocol()
+    if asked.protocol == "default":
+        return [_from_protocol(protocols[0], asked)]
+    known = [name for one in protocols for name in one.sensitive_features]
+    wanted = asked.sensitive or list(asked.bands) or known
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise ValueError(f"--protocol {asked.protocol} has the attributes {listing(known)}; got {listing(unknown)}.")
+    return [_from_protocol(one, asked) for one in protocols if set(one.sensitive_features) & set(wanted)]
+
+
+def _from_protocol(protocol: Protocol, asked: _Asked) -> _Rows:
+    """Return the rows of a protocol; other columns of the data set can be asked for in place of its attributes."""
+    groups, reference = protocol.sensitive_features, dict(protocol.reference or {})
+    names = asked.sensitive or list(asked.bands) or list(map(str, groups))
+    if asked.protocol != "default":
+        names = [name for name in names if name in groups]
+    columns = {}
+    for name in names:
+        if name in groups and name not in asked.bands:
+            columns[name] = groups[name]
+            continue
+        reference.pop(name, None)
+        columns[name], usual = _column(protocol.data_name, name)
+        columns[name] = columns[name].loc[groups.index]
+        if usual is not None and name not in asked.bands:
+            reference[name] = usual
+    reference = {name: group for name, group in reference.items() if name in names}
+    return _Rows(
+        protocol.y_true,
+        protocol.y_pred,
+        _cut(pd.DataFrame(columns), asked.bands),
+        protocol.pos_label,
+        protocol.outcome,
+        reference,
+        {"name": protocol.name, "model": protocol.model, "sha256": protocol.sha256, "notes": list(protocol.notes)},
+    )
+
+
+def _column(data_name: str, name: str) -> tuple[pd.Series, Any]:
+    """Return a column of a data set, and the usual reference where it is one of its attributes."""
+    bunch = DATASETS[data_name].loader()
+    if name in bunch.data:
+        return bunch.data[name], bunch.reference.get(name)
+    try:
+        bunch = DATASETS[data_name].loader(sensitive_features=[name])
+    except ValueError as error:
+        raise ValueError(f"{data_name} has no column {name!r}; it has {listing(list(bunch.data), 30)}.") from error
+    return bunch.sensitive_features[name], bunch.reference[name]
+
+
+def _load_file(path: Path, asked: _Asked) -> _Rows:
+    names = asked.sensitive or list(asked.bands)
+    for option, value in {"--y-pred": asked.y_pred, "--sensitive": names}.items():
+        if not value:
+            raise ValueError(f"{option} is missing: name the column of {path.name} that holds it.")
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}.")
+    needed = list(dict.fromkeys(filter(None, [asked.y_true, asked.y_pred, *names])))
+    frame = _read_csv(path, needed) if path.suffix.lower() == ".csv" else _read_parquet(path, needed)
+    labels = {name: _typed(frame[name]) if path.suffix.lower() == ".csv" else frame[name] for name in needed}
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return _Rows(
+        labels[asked.y_true] if asked.y_true else None,
+        labels[str(asked.y_pred)],
+        _cut(frame[names], asked.bands),
+        data={"name": path.name, "sha256": digest},
+        run={"path": str(path.resolve())},
+    )
+
+
+def _read_csv(path: Path, needed: list[str]) -> pd.DataFrame:
+    """Return columns of a CSV file as text; only an empty cell is missing, so that a group called NA stays a group."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            header = next((row for row in csv.reader(file) if row), [])
+        _check_columns(path, needed, header)
+        return pd.read_csv(
+            path,
+            usecols=needed,
+            dtype=str,
+            keep_default_na=False,
+            na_values=[""],
+            index_col=False,
+            encoding="utf-8-sig",
+        )
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path.name} is not UTF-8 text ({error.reason}); save it as UTF-8.") from error
+
+
+def _read_parquet(path: Path, needed: list[str]) -> pd.DataFrame:
+    try:
+        parquet = import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise ImportError("reading .parquet needs pyarrow: pip install pyarrow") from error
+    _check_columns(path, needed, parquet.read_schema(path).names)
+    return pd.read_parquet(path, columns=needed, engine="pyarrow")
+
+
+def _check_columns(path: Path, needed: list[str], found: list[str]) -> None:
+    absent = [name for name in needed if name not in found]
+    if absent:
+        hint = " Is it separated by commas?" if len(found) == 1 else ""
+        raise ValueError(f"{path.name} has no column {listing(absent)}; it has {listing(found, 30)}.{hint}")
+    repeated = [name for name in needed if found.count(name) > 1]
+    if repeated:
+        raise ValueError(f"{path.name} repeats the column {listing(repeated)}; give each column its own name.")
+
+
+# --------------------------------------------------------------------------------------------------- words into values
+def _split(texts: Iterable[str] | None) -> list[str]:
+    """Return names given one by one or joined by commas, each once."""
+    return list(dict.fromkeys(part.strip() for text in texts or () for part in text.split(",") if part.strip()))
+
+
+def _value(text: str) -> Any:
+    """Return a text as the boolean or the finite number it spells, or as it is."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            value = kind(text)
+        except ValueError:
+            continue
+        if math.isfinite(value):
+            return value
+    return text
+
+
+def _typed(column: pd.Series) -> pd.Series:
+    """Return a column of text as numbers, or as booleans, if all of it spells such."""
+    spelled = {text: _value(text) for text in column.dropna().unique()}
+    kinds = {type(value) for value in spelled.values()}
+    if str in kinds or (bool in kinds and len(kinds) > 1) or not kinds:
+        return column
+    return column.map(spelled).infer_objects()
+
+
+def _match(text: str, *columns: pd.Series | None) -> Any:
+    """Return the value that a text stands for: one of a column's if it is written alike, else the text itself."""
+    values = [as_scalar(v) for column in columns if column is not None for v in column.dropna().unique()]
+    same = [v for v in values if show(v) == text] or [v for v in values if not isinstance(v, str) and v == _value(text)]
+    return same[0] if same else text
+
+
+def _references(texts: Sequence[str] | None, groups: pd.DataFrame) -> dict[Any, Any]:
+    """Return ``race=Caucasian`` and ``sex*race=F*Black`` as references by attribute and by intersection."""
+    given: dict[Any, Any] = {}
+    for text in texts or ():
+        key, equals, group = text.partition("=")
+        names = (key,) if key in groups else tuple(key.split("*"))
+        unknown = [name for name in names if name not in groups]
+        if not equals or unknown:
+            raise ValueError(f"--reference must be COL=GROUP with COL among {listing(list(groups))}; got {text!r}.")
+        parts = (group,) if len(names) == 1 else tuple(group.split("*"))
+        if len(parts) != len(names):
+            raise ValueError(f"--reference {text!r} must give one group for each of {listing(names)}.")
+        found = tuple(_match(part, groups[name]) for name, part in zip(names, parts, strict=True))
+        given[names[0] if len(names) == 1 else names] = found[0] if len(names) == 1 else found
+    return given
+
+
+def _bands(texts: Sequence[str] | None) -> dict[str, list[str]]:
+    """Return ``age=25,40`` as the cuts of each column, as typed."""
+    bands = {}
+    for text in texts or ():
+        name, _, cuts = text.rpartition("=")
+        parts = _split([cuts])
+        numbers = [_value(part) for part in parts]
+        if not name or not parts or any(isinstance(v, str | bool) for v in numbers) or numbers != sorted(numbers):
+            raise ValueError(f"--bands must be COL=CUT,CUT with rising numbers, as in age=25,40; got {text!r}.")
+        bands[name] = parts
+    return bands
+
+
+def _cut(groups: pd.DataFrame, bands: Mapping[str, list[str]]) -> pd.DataFrame:
+    """Return the groups with columns of numbers cut into bands, each closed on the left; missing stays missing."""
+    groups = groups.copy()
+    for name, cuts in bands.items():
+        if name not in groups:
+            continue
+        numbers = pd.to_numeric(groups[name], errors="coerce")
+        strange = groups[name].notna() & numbers.isna()
+        if strange.any():
+            raise ValueError(f"--bands needs numbers; column {name!r} holds {groups[name][strange].iloc[0]!r}.")
+        middle = [f"{low} <= {name} < {high}" for low, high in pairwise(cuts)]
+        labels = np.array([f"{name} < {cuts[0]}", *middle, f"{name} >= {cuts[-1]}"], dtype=object)
+        position = np.searchsorted([float(cut) for cut in cuts], numbers.to_numpy(float), side="right")
+        groups[name] = pd.Series(labels[position], index=groups.index, dtype=object).where(numbers.notna(), None)
+    return groups
+
+
+def _states(text: str) -> list[str]:
+    states = [] if text.strip() == "none" else _split([text])
+    unknown = [state for state in states if state not in STATES]
+    if unknown:
+        raise ValueError(f"--fail-on must be among {list(STATES)}, or none; got {listing(unknown)}.")
+    return states
+
+
+def _stored(path: Path) -> list[Audit]:
+    """Return the audits of a file: one, or a list of them."""
+    text = path.read_text(encoding="utf-8")
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path.name} is no stored audit: {error}.") from error
+    if not isinstance(found, list):
+        return [Audit.from_json(text)]
+    return [Audit.from_json(json.dumps(one)) for one in found]
+
+
+def _clock(started: float) -> dict[str, Any]:
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "duration_seconds": round(time.perf_counter() - started, 3),
+    }
+
+
+# ------------------------------------------------------------------------------------------------------------- output
+def _finish(
+    audits: Sequence[Audit],
+    states: Sequence[str],
+    json_file: str | None,
+    html_file: Path | None,
+    quiet: bool,
+    verify: bool = False,
+) -> None:
+    """Write and print what was asked for, and end with the exit code."""
+    texts = [one.to_json() for one in audits]
+    text = (texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]") + "\n"
+    if json_file == "-":
+        _print(text)
+    else:
+        if not quiet:
+            _print("\n".join(one.report("text", width=_width(), color=_color()) for one in audits))
+        if json_file is not None:
+            write_whole(Path(json_file), text.encode("utf-8", "backslashreplace"))
+    if html_file is not None:
+        write_whole(html_file, _page(audits).encode("utf-8", "backslashreplace"))
+    if verify:
+        _verify(audits, quiet, to_stderr=json_file == "-")
+    judging = [one for one in audits if one.policy.rules]
+    if judging and not any(one.assessable for one in judging):
+        raise typer.Exit(3)
+    if states and any(one.fails(states) for one in audits):
+        raise typer.Exit(1)
+
+
+def _verify(audits: Sequence[Audit], quiet: bool, to_stderr: bool) -> None:
+    """Print the largest deviation of each rate from fairlearn's; raise if one is too large."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of undefined rates, which are named in the scorecard
+        tables = [one.cross_check() for one in audits]
+    largest = max((float(table["largest_deviation"].max()) for table in tables if len(table)), default=0.0)
+    rows = tuple(
+        (str(r.attribute), str(r.metric), str(r.compared), f"{r.largest_deviation:.1e}")
+        for table in tables
+        for r in table.itertuples(index=False)
+    )
+    said = f"Largest deviation from fairlearn: {largest:.1e}; {TOLERANCE:.0e} is allowed."
+    table = Table(("attribute", "metric", "compared", "deviation"), (("", rows),))
+    if not quiet:
+        _show(Section("Computed again with fairlearn", (Paragraph(said), table)), to_stderr=to_stderr, apart=True)
+    if not largest <= TOLERANCE:
+        raise ValueError(
+            f"rates deviate from fairlearn's by {largest:.1e}, more than {TOLERANCE:.0e}: please report it."
+        )
+
+
+def _page(audits: Sequence[Audit]) -> str:
+    name = escape(str(audits[0].provenance["data"].get("name", "")))
+    body = "\n".join(one.report("html") for one in audits)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Audit of {name}</title></head>\n'
+        f"<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def _show(section: Section, *, to_stderr: bool = False, apart: bool = False) -> None:
+    _print("\n" * apart + lay_out([section], width=_width(), color=_color() and not to_stderr), to_stderr=to_stderr)
+
+
+def _print(text: str, *, to_stderr: bool = False) -> None:
+    """Print text as the terminal can show it: what its encoding lacks, by its code."""
+    encoding = getattr(sys.stderr if to_stderr else sys.stdout, "encoding", None) or "utf-8"
+    typer.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False, err=to_stderr)
+
+
+def _width() -> int:
+    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
+
+
+def _color() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    """Turn an error of the input into one line on stderr and exit code 2."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        _print(f"error: {' '.join(str(error).split())}\n", to_stderr=True)
+        raise typer.Exit(2) from error
+
+
+@contextmanager
+def _spoken_warnings(quiet: bool) -> Iterator[None]:
+    """Print warnings as lines on stderr, each once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for category in (DeprecationWarning, PendingDeprecationWarning):
+            warnings.simplefilter("ignore", category)
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(" ".join(str(one.message).split()) for one in caught):
+                if not quiet:
+                    _print(f"warning: {text}\n", to_stderr=True)

@@ -133,7 +133,7 @@ def test_the_catalogue_cannot_be_changed():
     ("wrong", "hint"),
     [
         ("disparate_impct", "Did you mean .*'disparate_impact'"),
-        ("tpr_gap", "Did you mean .*'equalized_odds_tpr_gap'"),
+        ("equalised_odds", "Did you mean .*'equalized_odds'"),
         ("Demographic_Parity", "demographic_parity"),
         ("xyzzy", r"got 'xyzzy'\.$"),
         (3, r"got 3\.$"),
@@ -159,10 +159,9 @@ def test_the_wrong_number_of_tables_is_refused(metric):
             metric(*tables_given)
 
 
-@pytest.mark.parametrize("metric", METRICS.values(), ids=ids)
-def test_an_outcome_that_there_is_not_is_refused(metric):
+def test_an_outcome_that_there_is_not_is_refused():
     with pytest.raises(ValueError, match="outcome must be one of"):
-        value_of(metric, np.full((2, 2, 2), 5), outcome="advers")
+        METRICS["disparate_impact"]([[6, 4]], [[2, 8]], outcome="advers")
 
 
 # ----------------------------------------------------------------------------------------------------- worked numbers
@@ -249,24 +248,28 @@ def test_thresholds_are_compared_beyond_rounding():
 
 
 # --------------------------------------------------------------------------------------------------------------- laws
-@pytest.mark.parametrize("outcome", OUTCOMES)
-@pytest.mark.parametrize("metric", METRICS.values(), ids=ids)
+EVERY = [
+    (metric, outcome) for metric in METRICS.values() for outcome in (OUTCOMES if metric.by_outcome else OUTCOMES[:1])
+]
+
+
 @quick
 @given(stack=tables)
-def test_values_lie_in_the_range(metric, outcome, stack):
-    value = value_of(metric, stack, outcome)
-    assert isinstance(value, float)
-    assert np.isnan(value) or metric.low - 1e-12 <= value <= metric.high + 1e-12
-    assert not np.isinf(value)
+def test_values_lie_in_the_range(stack):
+    for metric, outcome in EVERY:
+        value = value_of(metric, stack, outcome)
+        assert isinstance(value, float), metric.name
+        assert np.isnan(value) or metric.low - 1e-12 <= value <= metric.high + 1e-12, metric.name
+        assert not np.isinf(value), metric.name
 
 
-@pytest.mark.parametrize("outcome", OUTCOMES)
-@pytest.mark.parametrize("metric", METRICS.values(), ids=ids)
 @quick
-@given(data=st.data())
-def test_a_value_is_undefined_exactly_where_a_denominator_is_empty(metric, outcome, data):
-    stack = data.draw(several if metric.kind == "overall" else sparse_tables)
-    assert np.isnan(value_of(metric, stack, outcome)) == expected_undefined(metric, stack, outcome)
+@given(pair=sparse_tables, many=several)
+def test_a_value_is_undefined_exactly_where_a_denominator_is_empty(pair, many):
+    for metric, outcome in EVERY:
+        stack = many if metric.kind == "overall" else pair
+        found = np.isnan(value_of(metric, stack, outcome))
+        assert found == expected_undefined(metric, stack, outcome), (metric.name, outcome)
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
@@ -279,9 +282,7 @@ def test_many_tables_at_once_give_the_values_of_each(metric, outcome):
         both = metric(stack[..., :2, :, :], stack[..., 2:, :, :], outcome=outcome)
         alone = [
             metric(a, b, outcome=outcome)
-            for a, b in zip(
-                stack[..., :2, :, :].reshape(-1, 2, 2), stack[..., 2:, :, :].reshape(-1, 2, 2), strict=True
-            )
+            for a, b in zip(stack[..., :2, :, :].reshape(-1, 2, 2), stack[..., 2:, :, :].reshape(-1, 2, 2), strict=True)
         ]
     else:
         both = metric(stack, outcome=outcome)
@@ -291,11 +292,12 @@ def test_many_tables_at_once_give_the_values_of_each(metric, outcome):
     np.testing.assert_array_equal(both.ravel(), alone)
 
 
-@pytest.mark.parametrize("metric", METRICS.values(), ids=ids)
 @quick
 @given(stack=tables, k=st.sampled_from([2, 3, 1000, 10**7]))
-def test_multiplying_all_counts_changes_nothing(metric, stack, k):
-    np.testing.assert_allclose(value_of(metric, stack * k), value_of(metric, stack), rtol=1e-12, atol=1e-12)
+def test_multiplying_all_counts_changes_nothing(stack, k):
+    for metric in METRICS.values():
+        one, many = value_of(metric, stack), value_of(metric, stack * k)
+        np.testing.assert_allclose(many, one, rtol=1e-12, atol=1e-12, err_msg=metric.name)
 
 
 SIGNED = [m for m in PAIR if m.scale == "difference" and m.low < 0]
@@ -303,49 +305,49 @@ RATIOS = [m for m in PAIR if m.scale == "ratio"]
 SYMMETRIC = [m for m in PAIR if m not in SIGNED and m not in RATIOS]
 
 
-@pytest.mark.parametrize("metric", SIGNED, ids=ids)
 @quick
 @given(stack=tables)
-def test_signed_differences_change_sign_when_the_reference_swaps(metric, stack):
-    np.testing.assert_allclose(metric(*stack), -metric(*stack[::-1]), rtol=0, atol=1e-15)
+def test_signed_differences_change_sign_when_the_reference_swaps(stack):
+    for metric in SIGNED:
+        np.testing.assert_allclose(metric(*stack), -metric(*stack[::-1]), atol=1e-15, err_msg=metric.name)
 
 
-@pytest.mark.parametrize("metric", RATIOS, ids=ids)
 @quick
 @given(stack=tables)
-def test_ratios_invert_when_the_reference_swaps(metric, stack):
-    one, other = metric(*stack), metric(*stack[::-1])
-    if one == 0:
-        assert np.isnan(other)
-    elif not np.isnan(one) and not np.isnan(other):
-        assert one * other == pytest.approx(1, rel=1e-12)
+def test_ratios_invert_when_the_reference_swaps(stack):
+    for metric in RATIOS:
+        one, other = metric(*stack), metric(*stack[::-1])
+        if one == 0:
+            assert np.isnan(other), metric.name
+        elif not np.isnan(one) and not np.isnan(other):
+            assert one * other == pytest.approx(1, rel=1e-12), metric.name
 
 
-@pytest.mark.parametrize("metric", SYMMETRIC, ids=ids)
 @quick
 @given(stack=tables)
-def test_absolute_gaps_and_the_composite_are_symmetric(metric, stack):
-    one, other = metric(*stack), metric(*stack[::-1])
-    if not np.isnan(one) and not np.isnan(other):
-        assert one == pytest.approx(other, rel=1e-12, abs=1e-15)
-    if metric.name != "composite_bias_score":
-        assert np.isnan(one) == np.isnan(other)
+def test_absolute_gaps_and_the_composite_are_symmetric(stack):
+    for metric in SYMMETRIC:
+        one, other = metric(*stack), metric(*stack[::-1])
+        if not np.isnan(one) and not np.isnan(other):
+            assert one == pytest.approx(other, rel=1e-12, abs=1e-15), metric.name
+        if metric.name != "composite_bias_score":
+            assert np.isnan(one) == np.isnan(other), metric.name
 
 
-@pytest.mark.parametrize("metric", PAIR, ids=ids)
 @quick
 @given(stack=tables)
-def test_a_group_against_itself_is_at_parity(metric, stack):
-    value = metric(stack[0], stack[0])
-    assert np.isnan(value) or value == pytest.approx(1.0 if metric.parity is None else metric.parity, abs=1e-12)
+def test_a_group_against_itself_is_at_parity(stack):
+    for metric in PAIR:
+        value, parity = metric(stack[0], stack[0]), 1.0 if metric.parity is None else metric.parity
+        assert np.isnan(value) or value == pytest.approx(parity, abs=1e-12), metric.name
 
 
-@pytest.mark.parametrize("metric", OVERALL, ids=ids)
 @quick
 @given(stack=several, data=st.data())
-def test_the_order_of_groups_does_not_matter(metric, stack, data):
-    order = data.draw(st.permutations(range(len(stack))))
-    np.testing.assert_array_equal(metric(stack), metric(stack[order]))
+def test_the_order_of_groups_does_not_matter(stack, data):
+    for metric in OVERALL:
+        order = data.draw(st.permutations(range(len(stack))))
+        np.testing.assert_array_equal(metric(stack), metric(stack[order]), err_msg=metric.name)
 
 
 @quick
@@ -376,21 +378,20 @@ def test_false_positive_rate_follows_from_precision_base_rate_and_false_negative
 TURNED = [m for m in METRICS.values() if m.by_outcome]
 
 
-@pytest.mark.parametrize("name", [m.name for m in TURNED if m.name != "composite_bias_score"])
 @quick
 @given(stack=several.filter(lambda s: len(s) > 1))
-def test_adverse_is_favorable_of_the_opposite_decisions(name, stack):
-    metric = METRICS[name]
-    np.testing.assert_array_equal(
-        value_of(metric, stack, "adverse"), value_of(metric, stack[..., ::-1], "favorable")
-    )
+def test_adverse_is_favorable_of_the_opposite_decisions(stack):
+    for metric in [m for m in TURNED if m.name != "composite_bias_score"]:
+        opposite = value_of(metric, stack[..., ::-1], "favorable")
+        np.testing.assert_array_equal(value_of(metric, stack, "adverse"), opposite, err_msg=metric.name)
 
 
-@pytest.mark.parametrize("metric", [m for m in METRICS.values() if not m.by_outcome], ids=ids)
 @quick
 @given(stack=tables)
-def test_other_metrics_do_not_read_the_outcome(metric, stack):
-    np.testing.assert_array_equal(value_of(metric, stack, "adverse"), value_of(metric, stack, "favorable"))
+def test_other_metrics_do_not_read_the_outcome(stack):
+    for metric in [m for m in METRICS.values() if not m.by_outcome]:
+        adverse, favorable = (value_of(metric, stack, outcome) for outcome in ("adverse", "favorable"))
+        np.testing.assert_array_equal(adverse, favorable, err_msg=metric.name)
 
 
 def test_those_that_read_the_outcome_are_named():
@@ -528,9 +529,7 @@ def test_gaps_agree_with_fairlearn_for_many_groups(seed, n_groups):
     fpr = metrics.equalized_odds_fpr_gap(truth, decision, sensitive_features=group)
     theirs = fl.equalized_odds_difference(truth, decision, sensitive_features=group)
     assert max(tpr, fpr) == pytest.approx(theirs, abs=1e-9)
-    frame = fl.MetricFrame(
-        metrics=fl.selection_rate, y_true=truth, y_pred=decision, sensitive_features=group
-    )
+    frame = fl.MetricFrame(metrics=fl.selection_rate, y_true=truth, y_pred=decision, sensitive_features=group)
     # reference = highest rate: the worst comparison is the lowest rate
     di = metrics.disparate_impact(truth, decision, sensitive_features=group)
     assert di == pytest.approx(frame.ratio(), abs=1e-9)
@@ -659,9 +658,7 @@ def test_an_empty_denominator_is_named_and_the_others_compared():
         value = metrics.equal_opportunity_difference(truth, decision, sensitive_features=group, reference="a")
     assert value == 1.0
     with pytest.warns(UndefinedMetricWarning, match=r"equal_opportunity_difference is undefined: b \(no positive"):
-        assert np.isnan(
-            metrics.equal_opportunity_difference(truth[:4], decision[:4], sensitive_features=group[:4])
-        )
+        assert np.isnan(metrics.equal_opportunity_difference(truth[:4], decision[:4], sensitive_features=group[:4]))
 
 
 def test_a_reference_rate_of_zero_is_named():
@@ -742,13 +739,16 @@ def test_composite_bands(score, band):
 
 @quick
 @given(
-    di=st.floats(0, 1e6), spd=st.floats(-1, 1), eo=st.floats(-1, 1), k=st.sampled_from([(0.4, 0.35, 0.25), (0, 0, 1)])
+    di=st.just(0.0) | st.floats(1e-6, 1e6),
+    spd=st.floats(-1, 1),
+    eo=st.floats(-1, 1),
+    k=st.sampled_from([(0.4, 0.35, 0.25), (0, 0, 1)]),
 )
 def test_composite_lies_in_its_range_and_reads_ratio_and_inverse_alike(di, spd, eo, k):
     score = metrics.composite_bias_score(di, spd, eo, weights=k)
     assert 0 <= score <= 1
     assert score == metrics.composite_bias_score(di, -spd, -eo, weights=k)
-    if di > 1e-6:
+    if di:
         assert score == pytest.approx(metrics.composite_bias_score(1 / di, spd, eo, weights=k), abs=1e-9)
 
 

@@ -337,9 +337,7 @@ def test_unlabelled_and_empty_tallies_are_stored():
 
 def test_digest_is_pinned():
     tally = Tally.from_counts({"F": {"n": 10, "selected": 4}, "M": {"n": 20, "selected": 10}}, attribute="sex")
-    text = (
-        '{"attributes":["sex"],"counts":[[[6,4]],[[10,10]]],"groups":[["F"],["M"]],"labels":[0,1],"pos_label":1}'
-    )
+    text = '{"attributes":["sex"],"counts":[[[6,4]],[[10,10]]],"groups":[["F"],["M"]],"labels":[0,1],"pos_label":1}'
     assert tally.digest() == hashlib.sha256(text.encode()).hexdigest()
 
 

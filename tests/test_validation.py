@@ -370,7 +370,9 @@ def test_missing_groups_are_a_bucket_with_a_warning_that_counts_them():
 
 
 def test_missing_groups_are_refused_on_request():
-    with pytest.raises(ValueError, match=r"'sex' is missing in 2 of 8 rows; fill them, drop the rows, or pass missing="):
+    with pytest.raises(
+        ValueError, match=r"'sex' is missing in 2 of 8 rows; fill them, drop the rows, or pass missing="
+    ):
         Tally.from_predictions(Y_TRUE, Y_PRED, sensitive_features={"sex": TEXT_GAPS}, missing="raise")
 
 

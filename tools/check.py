@@ -44,12 +44,13 @@ def docs(scratch):
 
 
 def tests(_scratch):
-    # Benchmarks compare times: they run alone, without coverage and other workers beside them.
-    yield ["-m", "pytest", "-n", "auto", "--cov", "--cov-report=term", "--ignore=tests/benchmarks"]
+    yield ["-m", "pytest", "-n", "auto", "--cov", "--cov-report=term"]
 
 
 def benchmarks(_scratch):
-    yield ["-m", "pytest", "-s", "tests/benchmarks"]
+    # They compare times, so they run on request, with nothing else beside them.
+    for path in sorted(ROOT.glob("tests/benchmarks/bench_*.py")):
+        yield [str(path)]
 
 
 # The tests come last, so that pytest's closing line ends the output.

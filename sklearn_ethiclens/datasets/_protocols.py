@@ -1,15 +1,13 @@
-"""Named models and their predictions on the data sets, so that everyone audits the same numbers."""
+"""Named models and their predictions on the data sets, so that everyone audits the same numbers.
+
+Scikit-learn's estimators are imported where they are used: they take longer to import than the rest of the package.
+"""
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
-from sklearn.base import ClassifierMixin
-from sklearn.compose import make_column_transformer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import Bunch
 
 from sklearn_ethiclens.datasets._compas import fetch_compas
@@ -76,6 +74,11 @@ def german_credit_protocol(*, random_state: int = 0) -> tuple[Protocol, ...]:
     -------
     protocols : tuple of one Protocol
     """
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
     bunch = load_german_credit()
     numeric = list(bunch.data.select_dtypes("number").columns)
     categorical = [name for name in bunch.feature_names if name not in numeric]
@@ -144,6 +147,10 @@ def compas_protocol(
 
 
 def _compas_default(bunch: Bunch, random_state: int) -> tuple[Protocol, ...]:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     features = bunch.data[_COMPAS_FEATURES].dropna()
     model = make_pipeline(StandardScaler(), LogisticRegression())
     return (
@@ -166,6 +173,9 @@ def _compas_default(bunch: Bunch, random_state: int) -> tuple[Protocol, ...]:
 
 
 def _compas_reference(bunch: Bunch) -> tuple[Protocol, ...]:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import train_test_split
+
     features = bunch.data[_COMPAS_FEATURES].dropna()
     target = bunch.target.loc[features.index]
     X_train, X_test, y_train, _ = train_test_split(
@@ -200,7 +210,9 @@ def _compas_reference(bunch: Bunch) -> tuple[Protocol, ...]:
     )
 
 
-def _out_of_fold(model: ClassifierMixin, X: pd.DataFrame, y: pd.Series, random_state: int) -> pd.Series:
+def _out_of_fold(model: Any, X: pd.DataFrame, y: pd.Series, random_state: int) -> pd.Series:
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
     folds = StratifiedKFold(5, shuffle=True, random_state=random_state)
     return pd.Series(cross_val_predict(model, X, y, cv=folds), index=y.index, name=y.name)
 

@@ -11,7 +11,7 @@ from sklearn_ethiclens.report._words import Facts, Items, Paragraph, Part, Secti
 WIDTHS = (72, 100)  # less does not hold the tables; beyond, lines are hard to read
 _INDENT = 2
 _GAP = 2  # between columns, where there is room
-_NARROWEST = 8  # of a column of labels
+_NARROWEST = 8  # of a column that gives way
 _SPACED = (Facts, Table)  # stand between empty lines
 _STYLES = {
     "FLAGGED": "bold red",
@@ -97,7 +97,8 @@ def _table(table: Table, width: int) -> list[Any]:
     widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in zip(*rows, strict=True)]
     gaps = len(widths) - 1
     gap = _GAP if sum(widths) + _GAP * gaps <= width else 1
-    widths[0] = max(_NARROWEST, min(widths[0], width - sum(widths[1:]) - gap * gaps))
+    widest = widths.index(max(widths))  # gives way where all is too wide
+    widths[widest] = max(_NARROWEST, min(widths[widest], width - sum(widths) + widths[widest] - gap * gaps))
     pieces = [_grid([table.header], widths, gap, style="bold"), Text("-" * (sum(widths) + gap * gaps))]
     for i, (heading, block) in enumerate(table.blocks):
         if heading:

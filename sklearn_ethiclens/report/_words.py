@@ -13,7 +13,7 @@ from sklearn_ethiclens._validation import show
 from sklearn_ethiclens.inference import power_label
 from sklearn_ethiclens.metrics._definitions import METRICS
 from sklearn_ethiclens.metrics._rates import RATES
-from sklearn_ethiclens.policy import Policy, Verdict
+from sklearn_ethiclens.policy import Policy, Rule, Verdict
 
 MANY = 12  # comparisons of an attribute beyond which companions are shown only where something is flagged
 _SHOWN = 8  # names in a sentence
@@ -207,8 +207,7 @@ def scorecard(audit: Any) -> tuple[Section, ...]:
 def _facts(audit: Any) -> Facts:
     data, policy = audit.provenance["data"], audit.policy
     rows = [("Result", _tallied(audit))]
-    if policy.ignores_uncertainty:
-        rows.append(("Caution", IGNORES))
+    rows += [("Caution", IGNORES)] if policy.ignores_uncertainty else []
     rows += [("Flagged", f"{_where(f)}: {f.metric} {_value(f).strip()}") for f in audit.flagged[:_FLAGGED]]
     if len(audit.flagged) > _FLAGGED:
         rows.append(("Flagged", f"and {len(audit.flagged) - _FLAGGED} more"))
@@ -218,11 +217,7 @@ def _facts(audit: Any) -> Facts:
     rows += [("Note", str(note)) for note in data.get("notes", ())]
     rows.append(("Decision", _polarity(audit)))
     rows.append(("Policy", f"{policy.name}: {policy.description}"))
-    if policy.rules:
-        rows.append(("Judged", "; ".join(rule.describe() for rule in policy.rules)))
-    if policy.floors:
-        rows.append(("Floors", f"{_floors(policy)}, in both groups of a comparison"))
-    rows.append(("Intervals", _methods(policy)))
+    rows += [(key, text) for key, text in _rules(policy) if text]
     return Facts(tuple(rows))
 
 
@@ -248,8 +243,40 @@ def _polarity(audit: Any) -> str:
     )
 
 
-def _floors(policy: Policy) -> str:
-    return ", ".join(f"{n} {'rows' if name == 'total' else name}" for name, n in policy.floors.items())
+def policy_facts(policy: Policy) -> Facts:
+    """Return a policy in full."""
+    sizes = {"": policy.size_notes, " in an intersection": policy.intersection_size_notes}
+    rows = (
+        ("Policy", policy.name),
+        ("Caution", IGNORES if policy.ignores_uncertainty else ""),
+        ("In words", policy.description),
+        *_rules(policy),
+        ("Reference", f"{_REFERENCES[policy.reference]}{_above(policy)}, where none is given"),
+        ("Left out", f"groups under {policy.min_share:.0%} of the rows" if policy.min_share else ""),
+        *(("Note", f"under {n}{where}: {words}") for where, notes in sizes.items() for n, words in notes),
+        ("Source", policy.source),
+    )
+    return Facts(tuple(row for row in rows if row[1]))
+
+
+def _rules(policy: Policy) -> tuple[tuple[str, str], ...]:
+    """Return what is judged, from how many rows on, and how."""
+    judged = "; ".join(_rule(rule) for rule in policy.rules)
+    floors = ", ".join(f"{n} {'rows' if name == 'total' else name}" for name, n in policy.floors.items())
+    return (
+        ("Judged", judged),
+        ("Floors", f"{floors}, in both groups of a comparison" if floors else ""),
+        ("Intervals", _methods(policy)),
+    )
+
+
+def _rule(rule: Rule) -> str:
+    elevated = "" if rule.elevated is None else f" (elevated from {rule.elevated:g})"
+    return f"{rule.describe()}{elevated}"
+
+
+def _above(policy: Policy) -> str:
+    return " above the floor" if "total" in policy.floors else ""
 
 
 def _methods(policy: Policy) -> str:
@@ -299,8 +326,7 @@ def _reference(reference: Reference, policy: Policy, n_groups: int) -> str:
         return f"Reference: {who}, the largest group, since none meets the policy's floor."
     if policy.reference == "highest_value":
         return f"Reference: {_REFERENCES['highest_value']}. {INFLATES}"
-    above = " above the floor" if "total" in policy.floors else ""
-    chosen = f"Reference: {who}, chosen by the policy: {_REFERENCES[policy.reference]}{above}."
+    chosen = f"Reference: {who}, chosen by the policy: {_REFERENCES[policy.reference]}{_above(policy)}."
     return f"{chosen} {INFLATES}" if policy.reference == "highest_rate" else chosen
 
 

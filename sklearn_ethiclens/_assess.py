@@ -158,12 +158,16 @@ class _Margin:
         if not self.policy.min_share:
             return np.ones(len(self.labels), dtype=bool)
         known = np.array([MISSING not in group for group in self.tally.groups])
-        share = self.total / self.total[known].sum() if known.any() else self.total
-        return known & (share >= self.policy.min_share - 1e-12)
+        return known & (self._shares() >= self.policy.min_share - 1e-12)
+
+    def _shares(self) -> Floats:
+        """Return each group's share of the rows whose group is known."""
+        known = np.array([MISSING not in group for group in self.tally.groups])
+        return self.total / max(1.0, float(self.total[known].sum()))
 
     def _choose_reference(self) -> tuple[int, Reference]:
         name = self.attributes[0] if len(self.attributes) == 1 else self.attributes
-        floor = self.policy.floors.get("total", 0)
+        floor = self.policy.least_rows
         if self.attributes in self.settings.reference:
             given = self.settings.reference[self.attributes]
             at = reference_position(self.tally.groups, given, self.attributes)
@@ -177,7 +181,7 @@ class _Margin:
 
     def _eligible(self) -> NDArray[np.bool_]:
         known = np.array([MISSING not in group for group in self.tally.groups])
-        return known & self.compared & (self.total >= self.policy.floors.get("total", 0))
+        return known & self.compared & (self.total >= self.policy.least_rows)
 
     def _reference_of(self, metric: Metric) -> int:
         """Return the reference of one metric: the attribute's, or the group where the metric's rate is highest."""
@@ -279,7 +283,7 @@ class _Margin:
         defined = [r for r in rates if (~np.isnan(r)).sum() >= 2]
         if defined and not np.isnan(value):
             shown = min(defined, key=lambda r: np.nanmin(r) / np.nanmax(r) if np.nanmax(r) > 0 else 1.0)
-            low, high = int(compared[np.nanargmin(shown)]), int(compared[np.nanargmax(shown)])
+            low, high = int(compared[np.nanargmin(shown)]), int(compared[_last_largest(shown)])
         else:
             low, high = int(compared[0]) if compared.size else 0, self.reference_at
         rows = self._rows(metric, [low], high, np.array([value]), _no_bounds(1), overall=True)
@@ -287,7 +291,8 @@ class _Margin:
         if len(metric.rates) == 1:
             test = next((t for t in self.tests if t["rate"] == metric.rates[0]), None)
             if test is not None:
-                rows.pvalue, rows.tests = np.array([test["pvalue"]]), ["chi2"]
+                rows.pvalue = np.array([test["pvalue"]])
+                rows.tests = [None if np.isnan(test["pvalue"]) else "chi2"]
         rows.power = rows.detectable = np.array([np.nan])
         if blank and self._known(metric):
             named = [f"{show(self.labels[i])} ({why_undefined(metric, self.confusion, int(i))})" for i in blank]
@@ -369,8 +374,8 @@ class _Margin:
         if at is not None and not self.compared[group]:
             if MISSING in self.tally.groups[group]:
                 return Verdict.INSUFFICIENT_DATA, "unknown category: counted, not compared"
-            share = self.total[group] / self.total.sum()
-            return Verdict.INSUFFICIENT_DATA, f"left out: {share:.1%} of the rows (under {self.policy.min_share:.0%})"
+            share = f"{self._shares()[group]:.2%} of the rows whose group is known"
+            return Verdict.INSUFFICIENT_DATA, f"left out: {share} (under {self.policy.min_share:.0%})"
         sides = [group] if at is None else [group, at]
         words = [
             f"{show(self.labels[i])} has {why}" for i in sides if (why := why_undefined(metric, self.confusion, i))
@@ -379,20 +384,24 @@ class _Margin:
             rate = metric.rates[0]
             zero = not np.nan_to_num(self.confusion.rate(rate)).any()
             words = [f"{rate} is 0 in every group" if zero else f"{rate} of the reference {show(self.labels[at])} is 0"]
-        return Verdict.UNDEFINED, " and ".join(words) or "every row is a false negative"
+        return Verdict.UNDEFINED, " and ".join(words) or metric.otherwise
+
+    def _floored(self, metric: Metric) -> list[str]:
+        """Return the counts of a metric that have a floor: its denominators, and the rows where these have one too."""
+        names = [*metric.denominators, *(["total"] if "rows" in self.policy.floors else [])]
+        return [name for name in dict.fromkeys(names) if self.policy.floor(name)]
 
     def _below_floor(self, metric: Metric, groups: list[int], at: int | None) -> NDArray[np.bool_]:
         short = np.zeros(len(groups), dtype=bool)
-        for name in metric.denominators:
-            if floor := self.policy.floors.get(name):
-                count = self.confusion.count(name)
-                short |= (count[groups] < floor) | (at is not None and bool(count[at] < floor))
+        for name in self._floored(metric):
+            floor, count = self.policy.floor(name), self.confusion.count(name)
+            short |= (count[groups] < floor) | (at is not None and bool(count[at] < floor))
         return short
 
     def _floor_words(self, metric: Metric, group: int, at: int | None) -> str:
         words = []
-        for name in metric.denominators:
-            floor, count = self.policy.floors.get(name, 0), self.confusion.count(name)
+        for name in self._floored(metric):
+            floor, count = self.policy.floor(name), self.confusion.count(name)
             what = "rows" if name == "total" else name
             sides = [group] if at is None else [group, at]
             words += [
@@ -422,7 +431,7 @@ class _Margin:
             pvalue = 1 - (1 - both.min(0)) ** len(results)
             names = [None if np.isnan(p) else "sidak" for p in pvalue]
         pvalue = np.where(self.compared[others], pvalue, np.nan)
-        return pvalue, names
+        return pvalue, [None if nan else name for nan, name in zip(np.isnan(pvalue), names, strict=True)]
 
     def _power(self, metric: Metric, others: NDArray[np.intp], at: int) -> tuple[Floats, Floats]:
         """Return the power for a gap of 10 points and the gap detected with 80% power; the weaker of two rates."""
@@ -536,6 +545,11 @@ class _Margin:
                 f"{name}: {self.tally.n_rows} rows for {len(self.labels)} cells; at least {advised} are advised"
             )
         return notes
+
+
+def _last_largest(values: Floats) -> int:
+    """Return the last position of the largest value, so that a tie of all names two different groups."""
+    return values.size - 1 - int(np.nanargmax(values[::-1]))
 
 
 def _has_test(metric: Metric) -> bool:

@@ -301,7 +301,7 @@ class Audit:
                 metrics=used,
                 y_true=truth,
                 y_pred=decision,
-                sensitive_features=group,
+                sensitive_features=pd.Series(group),
                 sample_params={name: {"sample_weight": weight} for name in used},
             )
             confusion = Confusion(tally.counts.astype(float), self.outcome)

@@ -9,13 +9,14 @@ from warnings import warn
 import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
+from scipy.stats import binom
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv, cross_validate
-from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.model_selection import FixedThresholdClassifier, check_cv, cross_validate
+from sklearn.utils import _safe_indexing, check_array, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d, validate_data
@@ -33,6 +34,7 @@ from sklearn_ethiclens.exceptions import TrainingRowsWarning
 
 __all__ = ["FairnessAuditor"]
 
+_CHANCE = 0.001  # rows are not called training rows where fresh ones would repeat them as often with this probability
 _DELEGATED = ("predict", "predict_proba", "predict_log_proba", "decision_function", "score")
 
 
@@ -83,7 +85,8 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     -----
     For classifiers of one target. A regressor, clusterer or multilabel target is a ``TypeError``. With more than two
     classes give ``pos_label``, which is judged against the others. ``fit`` keeps a 64-bit hash of each training row, so that
-    ``audit`` can tell rows it was fitted on.
+    ``audit`` can tell rows it was fitted on. Weights given to ``fit`` reach the wrapped classifier only: audits count each
+    row once.
 
     Examples
     --------
@@ -152,25 +155,29 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self
         """
         self._refuse_what_is_no_classifier(y)
+        for name in ("audit_", "oof_predictions_", "n_features_in_", "feature_names_in_", "_dropped"):
+            vars(self).pop(name, None)  # of an earlier fit
         if len(getattr(y, "shape", ())) == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
-        if self.drop_sensitive and self.sensitive_features is not None:
-            X = self._validated(X, reset=True)
-        early = frame_columns(X) is not None or _takes_groups(self.estimator, "fit")
-        groups = self._groups(X, sensitive_features, y) if early else None
-        params = self._fit_params(groups, sensitive_features, fit_params)
-        inner_X = self._without_sensitive(X)
+        if self.drop_sensitive:
+            X = self._remember_dropped(X)
+        groups = None
+        if self.cv is not None or frame_columns(X) is not None or _wants_groups(self.estimator, "fit"):
+            groups = self._groups(X, sensitive_features, y)
+        splits = None if self.cv is None else self._splits(X, y, groups)
+        inner_X = drop_columns(X, list(self._dropped)) if self.drop_sensitive else X
+        metadata = self._fit_metadata(X, groups, sensitive_features, fit_params)
+        params = process_routing(self, "fit", **metadata)["estimator"]["fit"] if _routing_enabled() else metadata
         self.estimator_ = clone(self.estimator).fit(inner_X, y, **params)
         if not hasattr(self.estimator_, "classes_"):
             self._classes = np.unique(np.asarray(y))
-        if not (self.drop_sensitive and self.sensitive_features is not None):
+        if not self.drop_sensitive:
             for name in ("n_features_in_", "feature_names_in_"):
                 if hasattr(self.estimator_, name):
                     setattr(self, name, getattr(self.estimator_, name))
-        self._row_hashes, self._repeated_share = _remember(_row_hashes(X))
-        if self.cv is not None:
-            groups = groups if early else self._groups(X, sensitive_features, y)
-            self._audit_out_of_fold(inner_X, y, groups, params)
+        self._row_hashes, self._repeated_share = _remember(_hash_rows(inner_X))
+        if splits is not None:
+            self._audit_out_of_fold(inner_X, y, groups, metadata, splits)
         return self
 
     def _refuse_what_is_no_classifier(self, y):
@@ -180,6 +187,11 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"FairnessAuditor audits classifiers; got the {kind} {type(self.estimator).__name__}. Turn its output into "
                 f"decisions first, or audit them with sklearn_ethiclens.audit(y_true, y_pred, ...)."
             )
+        if not hasattr(self.estimator, "predict"):
+            raise TypeError(
+                f"FairnessAuditor audits classifiers; {type(self.estimator).__name__} does not predict. Give it the whole "
+                f"pipeline, or make it the last step."
+            )
         target = type_of_target(y, input_name="y", raise_unknown=False)
         if target.startswith("multilabel") or target.endswith("multioutput"):
             raise TypeError(
@@ -187,18 +199,18 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"a column."
             )
 
-    def _fit_params(self, groups, sensitive_features, fit_params):
-        """Return what the wrapped classifier's ``fit`` is handed: routed metadata, and groups if it asks for them."""
-        params = dict(fit_params)
-        if _routing_enabled():
-            if sensitive_features is not None:
-                params["sensitive_features"] = sensitive_features
-            return dict(process_routing(self, "fit", **params)["estimator"]["fit"])
-        if groups is not None and _takes_groups(self.estimator, "fit"):
-            params["sensitive_features"] = _as_argument(groups)
-        return params
+    def _fit_metadata(self, X, groups, sensitive_features, fit_params):
+        """Return what ``fit`` hands on, before routing: all it was given, and groups for an estimator that asks for them."""
+        metadata = dict(fit_params)
+        wanted = groups is not None and _wants_groups(self.estimator, "fit")
+        if wanted:
+            metadata["sensitive_features"] = _as_argument(groups, X)
+        elif sensitive_features is not None and _routing_enabled():
+            metadata["sensitive_features"] = sensitive_features  # so that routing can refuse what nothing requests
+        return metadata
 
-    def _audit_out_of_fold(self, X, y, groups, params):
+    def _splits(self, X, y, groups):
+        """Return the folds, before anything is fitted; refuse those that cannot give each row one held-out prediction."""
         if groups is None:
             raise ValueError(
                 "cv is set, so that fit audits, but there are no groups: give sensitive_features=<column of X> to "
@@ -209,33 +221,44 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 "cv with a FrozenEstimator would audit the rows the model was fitted on; leave cv=None and call "
                 "audit(X_test, y_test)."
             )
-        found = cross_validate(
+        splits = [(train, test) for train, test in check_cv(self.cv, y, classifier=True).split(X, y)]
+        n_rows = _num_samples(X)
+        hits = np.zeros(n_rows, dtype=int)
+        for _, test in splits:
+            np.add.at(hits, test, 1)
+        if not np.all(hits == 1):
+            raise ValueError(
+                f"cv must put every row in exactly one test fold, so that each has one out-of-fold prediction; of {n_rows} "
+                f"rows {np.sum(hits == 0)} are in none and {np.sum(hits > 1)} in several."
+            )
+        return splits
+
+    def _audit_out_of_fold(self, X, y, groups, metadata, splits):
+        X, y = indexable(X, y)
+        if _routing_enabled():  # cross_validate refuses what the wrapped estimator does not request
+            metadata = {k: metadata[k] for k in get_routing_for_object(self.estimator).consumes("fit", metadata)}
+        models = cross_validate(
             clone(self.estimator),
             X,
             y,
-            cv=check_cv(self.cv, y, classifier=True),
+            cv=splits,
             scoring=_no_score,
             return_estimator=True,
-            return_indices=True,
             n_jobs=self.n_jobs,
-            params=params or None,
+            params=metadata or None,
             error_score="raise",
-        )
-        tests = found["indices"]["test"]
-        order = np.concatenate(tests)
-        n_rows = _num_samples(X)
-        if np.unique(order).size != n_rows or order.size != n_rows:
-            raise ValueError(
-                "cv must put every row in exactly one test fold, so that each has one out-of-fold prediction."
-            )
+        )["estimator"]
         parts = []
-        for model, test in zip(found["estimator"], tests, strict=True):
-            given = {"sensitive_features": _as_argument(groups.iloc[test])} if _takes_groups(model, "predict") else {}
-            parts.append(model.predict(_safe_indexing(X, test), **given))
+        for model, (_, test) in zip(models, splits, strict=True):
+            rows = _safe_indexing(X, test)
+            given = {}
+            if _wants_groups(model, "predict"):
+                given["sensitive_features"] = _as_argument(groups.iloc[test], rows)
+            parts.append(np.asarray(model.predict(rows, **given)))
         predictions = np.concatenate(parts)
         self.oof_predictions_ = np.empty_like(predictions)
-        self.oof_predictions_[order] = predictions
-        self.audit_ = self._audit(y, self.oof_predictions_, groups, f"out-of-fold predictions of {len(tests)} folds")
+        self.oof_predictions_[np.concatenate([np.arange(len(groups))[test] for _, test in splits])] = predictions
+        self.audit_ = self._audit(y, self.oof_predictions_, groups, f"out-of-fold predictions of {len(splits)} folds")
 
     # --------------------------------------------------------------------------------------------------------- auditing
     def audit(self, X, y, *, sensitive_features=None) -> Audit:
@@ -257,7 +280,8 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Warns
         -----
         TrainingRowsWarning
-            More than half of the rows are rows it was fitted on.
+            More than half of the rows are rows it was fitted on. Rows are told by their values: where so many repeat that
+            fresh rows could be the same by chance, there is no warning.
         """
         check_is_fitted(self)
         groups = self._groups(X, sensitive_features, y)
@@ -265,7 +289,7 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(
                 "nothing to audit by: give sensitive_features=<column of X> to FairnessAuditor, or the groups to audit()."
             )
-        seen = self._share_seen(X)
+        seen = self._share_seen(self._without_sensitive(X))
         if seen > 0.5:
             warn(
                 f"{seen:.0%} of these rows are rows the model was fitted on: what is found here is too good. Audit rows held "
@@ -273,7 +297,7 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 TrainingRowsWarning,
                 stacklevel=2,
             )
-        given = {"sensitive_features": _as_argument(groups)} if _takes_groups(self._inner(), "predict") else {}
+        given = {"sensitive_features": _as_argument(groups, X)} if _wants_groups(self._inner(), "predict") else {}
         return self._audit(y, self.predict(X, **given), groups, "predictions of the fitted model")
 
     def _audit(self, y, predictions, groups, how) -> Audit:
@@ -294,41 +318,82 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return made.annotate(model=f"{type(self.estimator).__name__}; {how}")
 
     def _share_seen(self, X) -> float:
-        """Return the share of rows that were trained on, beyond the repetitions a fresh sample would show too."""
+        """Return the share of rows that were trained on, beyond what chance gives; 0 where chance alone would do."""
         known = getattr(self, "_row_hashes", None)
-        if known is None or self._repeated_share >= 1:
+        if known is None or not known.size or _frozen(self.estimator):
             return 0.0
-        hashes = _row_hashes(X)
+        hashes = _hash_rows(X)
         at = np.minimum(np.searchsorted(known, hashes), known.size - 1)
-        share = float(np.mean(known[at] == hashes))
-        return max(0.0, (share - self._repeated_share) / (1 - self._repeated_share))
+        new, fresh = int(np.sum(known[at] != hashes)), 1 - self._repeated_share
+        # A fresh row is new with the probability that a training row is the only one of its kind (Good 1953).
+        if fresh <= 0 or binom.cdf(new, hashes.size, fresh) > _CHANCE:
+            return 0.0
+        return max(0.0, 1 - new / hashes.size / fresh)
 
     # -------------------------------------------------------------------------------------------------------------- data
     def _groups(self, X, sensitive_features, y):
         """Return the groups as a frame without an index of its own; None if there are none."""
         if sensitive_features is not None:
             columns = sensitive_columns(sensitive_features)
-            rows = {"X": X if isinstance(X, pd.DataFrame) else None, "y": y, "sensitive_features": sensitive_features}
-            check_aligned({k: v for k, v in rows.items() if v is not None and (k != "y" or not _indexless_pair(v, X))})
-            return pd.DataFrame({k: pd.Series(v).reset_index(drop=True) for k, v in columns.items()})
+            rows = {"X": X if isinstance(X, pd.DataFrame) else range(_num_samples(X))}
+            if y is not None and not _paired_by_position(y, X):
+                rows["y"] = y
+            whole = isinstance(sensitive_features, pd.Series | pd.DataFrame)
+            given = {"sensitive_features": sensitive_features} if whole else columns
+            check_aligned({**rows, **{str(k) if whole else f"sensitive feature {k!r}": v for k, v in given.items()}})
+            return pd.DataFrame({k: _positional(v) for k, v in columns.items()})
+        return None if self.sensitive_features is None else self._own_columns(X).reset_index(drop=True)
+
+    def _own_columns(self, X):
+        """Return the sensitive columns of X; those that were dropped in ``fit`` are known by their names there."""
+        wanted = column_list(self.sensitive_features)
+        if hasattr(self, "_dropped"):
+            names, known = frame_columns(X), getattr(self, "feature_names_in_", None)
+            if names is not None and known is not None:
+                wanted = [str(known[i]) for i in self._dropped]
+            elif np.shape(X)[1] != self.n_features_in_:
+                raise ValueError(
+                    f"X has {np.shape(X)[1]} columns, but fit saw {self.n_features_in_}, so that sensitive_features="
+                    f"{self.sensitive_features!r} cannot be found by position. Pass X with these columns, or the groups as "
+                    f"sensitive_features."
+                )
+        return take_columns(X, wanted)
+
+    def _remember_dropped(self, X):
+        """Return X validated; note which of its columns the wrapped classifier is not shown."""
         if self.sensitive_features is None:
-            return None
-        column_list(self.sensitive_features)
-        return take_columns(X, self.sensitive_features).reset_index(drop=True)
+            raise ValueError("drop_sensitive=True needs sensitive_features=<column(s) of X> to know what to drop.")
+        if frame_columns(X) is not None:
+            validate_data(self, X, reset=True, skip_check_array=True)
+        else:
+            X = validate_data(self, X, reset=True, accept_sparse="csr", dtype=None, ensure_all_finite=False)
+        take_columns(X[:1] if frame_columns(X) is None else X, self.sensitive_features)  # refuses what is not there
+        names = frame_columns(X)
+        self._dropped = tuple(
+            names.index(c) if isinstance(c, str) else c % self.n_features_in_
+            for c in column_list(self.sensitive_features)
+        )
+        return X
 
     def _without_sensitive(self, X):
-        return (
-            drop_columns(X, self.sensitive_features)
-            if self.drop_sensitive and self.sensitive_features is not None
-            else X
-        )
-
-    def _validated(self, X, *, reset):
-        if frame_columns(X) is not None:
-            if reset:
-                validate_data(self, X, reset=True, skip_check_array=True)
+        """Return X as the wrapped classifier takes it: without the columns to drop, which need not be there."""
+        if not self.drop_sensitive or self.sensitive_features is None:
             return X
-        return validate_data(self, X, reset=reset, accept_sparse=True, dtype=None, ensure_all_finite=False)
+        names, known = frame_columns(X), getattr(self, "feature_names_in_", None)
+        dropped = list(getattr(self, "_dropped", column_list(self.sensitive_features)))
+        if names is not None and known is not None:
+            return drop_columns(X, [str(known[i]) for i in dropped])
+        if names is None:
+            X = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
+        width = X.shape[1]
+        if width == getattr(self._inner(), "n_features_in_", None):
+            return X
+        if width != getattr(self, "n_features_in_", width):
+            raise ValueError(
+                f"X has {width} features, but FairnessAuditor is expecting {self.n_features_in_} features as input, or "
+                f"{self.n_features_in_ - len(set(dropped))} without those it drops."
+            )
+        return drop_columns(X, dropped)
 
     # -------------------------------------------------------------------------------------------------------- delegation
     def _inner(self):
@@ -337,10 +402,11 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _delegate(self, method, X, args, params):
         check_is_fitted(self)
         inner = self._inner()
+        named = method == "predict" and self.sensitive_features is not None and "sensitive_features" not in params
+        if named and _wants_groups(inner, "predict"):
+            params["sensitive_features"] = _as_argument(self._own_columns(X), X)
         if _routing_enabled():
-            params = dict(process_routing(self, method, **params)["estimator"][method])
-        elif method == "predict" and self.sensitive_features is not None and _takes_groups(inner, "predict"):
-            params.setdefault("sensitive_features", _as_argument(take_columns(X, self.sensitive_features)))
+            params = process_routing(self, method, **params)["estimator"][method]
         return getattr(inner, method)(self._without_sensitive(X), *args, **params)
 
     @available_if(_inner_has("predict"))
@@ -485,39 +551,64 @@ def _routing_enabled() -> bool:
 
 
 def _frozen(estimator) -> bool:
-    """Tell whether an estimator, or the last step of a pipeline, is frozen."""
-    while hasattr(estimator, "steps"):
-        estimator = estimator.steps[-1][1]
-    return isinstance(estimator, FrozenEstimator)
+    """Tell whether ``fit`` leaves the decisions as they are: frozen, also at the end of a pipeline or under a threshold."""
+    while True:
+        if hasattr(estimator, "steps"):
+            estimator = estimator.steps[-1][1]
+        elif isinstance(estimator, FixedThresholdClassifier | FairnessAuditor):
+            estimator = estimator.estimator
+        else:
+            return isinstance(estimator, FrozenEstimator)
 
 
-def _takes_groups(estimator, method: str) -> bool:
-    """Tell whether a method asks for ``sensitive_features`` by name, as fairlearn's mitigators do."""
+def _wants_groups(estimator, method: str) -> bool:
+    """Tell whether a method asks for ``sensitive_features``: by name, as fairlearn's mitigators do, or by routing."""
     function = getattr(estimator, method, None)
-    return function is not None and "sensitive_features" in inspect.signature(function).parameters
+    if function is not None and "sensitive_features" in inspect.signature(function).parameters:
+        return True
+    return _routing_enabled() and bool(get_routing_for_object(estimator).consumes(method, ["sensitive_features"]))
 
 
-def _as_argument(groups):
+def _as_argument(groups, X):
+    """Return groups as a method of X is handed them: one column as a Series, with the index of X if it has one."""
+    if isinstance(X, pd.DataFrame) and groups.index is not X.index:
+        groups = groups.set_axis(X.index)
     return groups.iloc[:, 0] if groups.shape[1] == 1 else groups
 
 
-def _indexless_pair(y, X) -> bool:
+def _positional(values):
+    """Return a column of any library as a Series numbered from 0."""
+    if not isinstance(values, pd.Series | pd.Index | pd.api.extensions.ExtensionArray | list | tuple):
+        values = np.asarray(values)
+    return pd.Series(values).reset_index(drop=True)
+
+
+def _paired_by_position(y, X) -> bool:
     """Tell whether X and y are pandas objects with different indexes, which scikit-learn pairs by position."""
-    return isinstance(y, pd.Series) and isinstance(X, pd.DataFrame) and not y.index.equals(X.index)
+    return isinstance(y, pd.Series | pd.DataFrame) and isinstance(X, pd.DataFrame) and not y.index.equals(X.index)
 
 
-def _row_hashes(X) -> Any:
+def _hash_rows(X) -> Any:
     """Return a 64-bit hash of each row, which does not depend on its index or position."""
     if issparse(X):
-        weights = np.random.RandomState(0).standard_normal(X.shape[1])
-        return pd.util.hash_array(np.asarray(X @ weights, dtype=float))
+        return _hash_sparse(X)
     if isinstance(X, pd.DataFrame):
         frame = X
     elif (names := frame_columns(X)) is not None:
         frame = take_columns(X, list(range(len(names))))
     else:
-        frame = pd.DataFrame(np.asarray(X))
+        array = np.asarray(X)
+        frame = pd.DataFrame(array.reshape(len(array), -1))
     return pd.util.hash_pandas_object(frame.set_axis(range(frame.shape[1]), axis=1), index=False).to_numpy()
+
+
+def _hash_sparse(X) -> Any:
+    """Return the hash of each row of a sparse matrix: a sum over its entries, so that their order does not matter."""
+    X = X.tocsr()
+    values = pd.util.hash_array(np.asarray(X.data, dtype=float)) * (2 * pd.util.hash_array(X.indices) + 1)
+    values[X.data == 0] = 0  # stored zeros
+    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values)])
+    return total[X.indptr[1:]] - total[X.indptr[:-1]]
 
 
 def _remember(hashes) -> tuple[Any, float]:

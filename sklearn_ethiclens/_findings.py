@@ -166,10 +166,11 @@ def disparities(
                 continue
             high, low = int(np.nanargmax(values)), int(np.nanargmin(values))
             gap = float(values[high] - values[low])
+            same = {rate, "favorable_rate"} if rate == "selection_rate" and outcome == "favorable" else {rate}
             judged = [
                 f
                 for f in findings
-                if f.attribute == attribute and f.threshold is not None and rate in METRICS[f.metric].rates
+                if f.attribute == attribute and f.threshold is not None and same & set(METRICS[f.metric].rates)
             ]
             with np.errstate(divide="ignore", invalid="ignore"):
                 share = float(np.divide(100 * gap, values[low])) if gap else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,6 @@ from sklearn_ethiclens._validation import (
     Column,
     ForeignLabel,
     as_scalar,
-    canonical_key,
     check_aligned,
     encode_groups,
     encode_labels,
@@ -71,9 +70,13 @@ class Tally:
     labels: tuple[Any, ...] = (0, 1)
 
     def __post_init__(self) -> None:
-        counts = np.array(self.counts)
+        try:
+            counts = np.array(self.counts)
+        except ValueError as error:
+            raise ValueError(f"counts must be one table a group, labelled or not: {error}.") from error
         if counts.dtype.kind not in "iu":
-            if not np.array_equal(counts, np.floor(counts)):
+            counts = counts.astype(float)
+            if not np.isfinite(counts).all() or (counts != np.floor(counts)).any():
                 raise ValueError("counts must be whole numbers of rows.")
             counts = counts.astype(np.int64)
         if counts.ndim != 3 or counts.shape[0] != len(self.groups) or counts.shape[1:] not in ((2, 2), (1, 2)):
@@ -85,6 +88,9 @@ class Tally:
             raise ValueError("counts must not be negative.")
         if any(len(group) != len(self.attributes) for group in self.groups):
             raise ValueError(f"every group must hold one value for each of the attributes {listing(self.attributes)}.")
+        if len(set(self.groups)) < len(self.groups):
+            twice = next(group for group in self.groups if self.groups.count(group) > 1)
+            raise ValueError(f"group {twice!r} stands more than once.")
         counts = counts.astype(np.int64, copy=False)
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
@@ -177,9 +183,15 @@ class Tally:
                 raise ValueError(
                     f"counts of group {group!r} must give tp, fp, fn, tn or n, selected; got {sorted(cell)}."
                 )
-        keys = sort_labels(list(table))
-        groups = tuple((key,) if len(names) == 1 else tuple(key) for key in keys)
-        return cls(names, groups, np.array([table[key] for key in keys]), pos_label)
+        rows = {(key,) if len(names) == 1 else key: cells for key, cells in table.items()}
+        odd = [key for key in rows if not isinstance(key, tuple) or len(key) != len(names)]
+        if odd:
+            raise ValueError(
+                f"every group must hold one value for each of the attributes {listing(names)}; got {listing(odd)}."
+            )
+        scalars = {tuple(map(as_scalar, key)): cells for key, cells in rows.items()}
+        groups = _reorder(list(scalars))
+        return cls(names, tuple(groups), [scalars[group] for group in groups], as_scalar(pos_label))  # type: ignore[arg-type]
 
     # ------------------------------------------------------------------------------------------------------- reading
     @property
@@ -203,8 +215,7 @@ class Tally:
             raise ValueError(f"attributes must be among {listing(self.attributes)}; got {listing(list(attributes))}.")
         where = [self.attributes.index(name) for name in attributes]
         keys = [tuple(group[i] for i in where) for group in self.groups]
-        order = sorted(set(keys), key=lambda key: tuple(map(canonical_key, key)))
-        ordered = {key: i for i, key in enumerate(_reorder(order))}
+        ordered = {key: i for i, key in enumerate(_reorder(keys))}
         position = np.array([ordered[key] for key in keys], dtype=np.intp)
         counts = np.zeros((len(ordered), *self.counts.shape[1:]), dtype=np.int64)
         np.add.at(counts, position, self.counts)
@@ -232,8 +243,7 @@ class Tally:
         ):
             if mine != theirs:
                 raise ValueError(f"tallies add only if their {what} agree; got {mine!r} and {theirs!r}.")
-        union = sorted({*self.groups, *other.groups}, key=lambda group: tuple(map(canonical_key, group)))
-        groups = _reorder(union)
+        groups = _reorder([*self.groups, *other.groups])
         row = {group: i for i, group in enumerate(groups)}
         counts = np.zeros((len(groups), *self.counts.shape[1:]), dtype=np.int64)
         for tally in (self, other):
@@ -250,7 +260,10 @@ class Tally:
         return self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
-        return hash(self.digest())
+        return hash((self.attributes, self.groups, self.counts.tobytes()))
+
+    def __reduce__(self) -> Any:
+        return Tally, (self.attributes, self.groups, self.counts, self.pos_label, self.labels)
 
     def __repr__(self) -> str:
         truth = "labelled" if self.labelled else "no labels"
@@ -259,9 +272,13 @@ class Tally:
     # ------------------------------------------------------------------------------------------------------- storing
     def to_dict(self) -> dict[str, Any]:
         """Return the tally as plain JSON types; labels keep their type (30 and "30" stay apart)."""
+        ranks = [_ranks(values) for values in zip(*self.groups, strict=True)]
         return {
             "attributes": list(self.attributes),
-            "groups": [[label_to_json(value) for value in group] for group in self.groups],
+            "groups": [
+                [label_to_json(value, rank[value]) for value, rank in zip(group, ranks, strict=True)]
+                for group in self.groups
+            ],
             "counts": self.counts.tolist(),
             "pos_label": label_to_json(self.pos_label),
             "labels": [label_to_json(label) for label in self.labels],
@@ -285,30 +302,32 @@ class Tally:
 
 
 # ----------------------------------------------------------------------------------------------------------- labels
-def label_to_json(value: Any) -> Any:
-    """Return a label as JSON keeps it: plain scalars as they are, others tagged with their type."""
+def label_to_json(value: Any, rank: int = 0) -> Any:
+    """Return a label as JSON keeps it: plain scalars as they are, others tagged with their type and place in order."""
     if value is MISSING:
         return {"type": "missing"}
-    if isinstance(value, ForeignLabel):
-        return {"type": value.type, "value": value.text}
     if type(value) in _JSON_TYPES:
         return value
-    return {"type": type(value).__name__, "value": str(value)}
+    kind, text = (value.type, value.text) if isinstance(value, ForeignLabel) else (type(value).__name__, str(value))
+    return {"type": kind, "value": text, "rank": rank}
 
 
 def label_from_json(value: Any) -> Any:
     """Return the label that :func:`label_to_json` wrote."""
     if isinstance(value, Mapping):
-        return MISSING if value["type"] == "missing" else ForeignLabel(value["type"], value["value"])
+        return MISSING if value["type"] == "missing" else ForeignLabel(value["type"], value["value"], value["rank"])
     return as_scalar(value)
 
 
-def _reorder(groups: list[Group]) -> list[Group]:
-    """Return groups with the values of each attribute in canonical order (dates and intervals in their own)."""
-    ranks = []
-    for values in zip(*groups, strict=True):
-        ordered = sort_labels(list(dict.fromkeys(values)))
-        ranks.append({value: i for i, value in enumerate(ordered)})
+def _ranks(values: Sequence[Any]) -> dict[Any, int]:
+    """Return the place of each value in canonical order (dates and intervals in their own)."""
+    return {value: i for i, value in enumerate(sort_labels(list(dict.fromkeys(values))))}
+
+
+def _reorder(groups: Iterable[Group]) -> list[Group]:
+    """Return distinct groups in canonical order of their values, the first attribute first."""
+    groups = list(dict.fromkeys(groups))
+    ranks = [_ranks(values) for values in zip(*groups, strict=True)]
     return sorted(groups, key=lambda group: tuple(rank[value] for rank, value in zip(ranks, group, strict=True)))
 
 

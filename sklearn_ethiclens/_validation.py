@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from warnings import warn
 
@@ -16,6 +17,7 @@ from sklearn_ethiclens.exceptions import MissingGroupsWarning
 
 MAX_NUMERIC_GROUPS = 60
 MAX_GROUPS = 1000
+_EXACT_FLOATS = 2.0**53  # from here on neighbouring whole numbers are one float
 _SHOWN = 10
 
 
@@ -39,11 +41,16 @@ class _Missing:
 MISSING = _Missing()
 
 
-class ForeignLabel(NamedTuple):
-    """A label of a type JSON does not know (a date, an interval), as read back from a stored audit."""
+@dataclass(frozen=True)
+class ForeignLabel:
+    """A label of a type JSON does not know (a date, an interval), as read back from a stored audit.
+
+    ``rank`` is its place among the labels it was stored with: text alone would put (100, 120] before (25, 40].
+    """
 
     type: str
     text: str
+    rank: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
         return self.text
@@ -80,6 +87,8 @@ def as_scalar(value: Any) -> Any:
         value = value.item()
     if isinstance(value, str) and type(value) is not str:
         value = str(value)
+    if isinstance(value, pd.Timestamp) and not value.nanosecond:
+        value = value.to_pydatetime()
     return value
 
 
@@ -88,10 +97,10 @@ def canonical_key(value: Any) -> tuple[Any, ...]:
     if value is MISSING:
         return (1, "", "")
     if isinstance(value, ForeignLabel):
-        return (0, value.type, value.text)
+        return (0, value.type, value.rank, value.text)
     if isinstance(value, bool | int | float | str | bytes):
         return (0, type(value).__name__, value)
-    return (0, type(value).__name__, str(value))
+    return (0, type(value).__name__, 0, str(value))
 
 
 def sort_labels(values: Sequence[Any]) -> list[Any]:
@@ -104,7 +113,7 @@ def sort_labels(values: Sequence[Any]) -> list[Any]:
 
 def show(value: Any) -> str:
     """Return a label, or a tuple of labels, as a person reads it: ``1.0`` is ``1``, a tuple is joined by ``&``."""
-    if isinstance(value, tuple) and not isinstance(value, ForeignLabel):
+    if isinstance(value, tuple):
         return " & ".join(show(v) for v in value)
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
@@ -137,6 +146,8 @@ def encode_column(values: Any, name: str) -> Column:
     if isinstance(column, pd.Series):
         if isinstance(column.dtype, pd.CategoricalDtype):
             return _from_categories(column.cat.codes.to_numpy(), column.cat.categories)
+        if column.dtype.kind in "mM":
+            return _from_hashing(column, name)
         if pd.api.types.is_extension_array_dtype(column.dtype):
             return _encode_extension(column, name)
         column = column.to_numpy()
@@ -161,15 +172,41 @@ def _one_dimensional(values: Any, name: str) -> pd.Series | NDArray[Any]:
         frame = nw.from_native(values, eager_only=True)
         if len(frame.columns) != 1:
             raise ValueError(f"{name} must be one column; got a frame with columns {listing(frame.columns)}.")
-        return frame[frame.columns[0]].to_numpy()
+        return _from_narwhals(frame[frame.columns[0]])
+    arrow = nw.dependencies.get_pyarrow()
+    if arrow is not None and isinstance(values, arrow.Array):
+        values = arrow.chunked_array([values])
     if nw.dependencies.is_into_series(values) or isinstance(values, nw.Series):
-        return nw.from_native(values, series_only=True).to_numpy()
+        return _from_narwhals(nw.from_native(values, series_only=True))
+    if isinstance(values, np.ma.MaskedArray):
+        gaps, values = np.ma.getmaskarray(values), values.data.astype(object)
+        values[gaps] = None
     array = values if isinstance(values, np.ndarray) else _from_sequence(values, name)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(f"{name} must be one column, of shape (n_rows,); got an array of shape {array.shape}.")
-    return array
+    if array.dtype.kind in "mM":
+        return pd.Series(array)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _from_narwhals(series: nw.Series[Any]) -> pd.Series | NDArray[Any]:
+    """Return a polars or pyarrow column as numpy has it, without losing gaps or turning whole numbers into floats."""
+    native = series.to_native()
+    if isinstance(native, pd.Series):
+        return native
+    if str(getattr(native, "type", "")).startswith("dictionary"):  # pyarrow's categories, of any type
+        series = nw.from_native(native.cast(native.type.value_type), series_only=True)
+    elif isinstance(series.dtype, nw.Categorical | nw.Enum):
+        series = series.cast(nw.String())
+    gaps = series.is_null().to_numpy()
+    if not gaps.any() or not (series.dtype.is_integer() or series.dtype == nw.Boolean):
+        array = series.to_numpy()
+        return pd.Series(array) if array.dtype.kind in "mM" else array
+    filled = series.fill_null(False if series.dtype == nw.Boolean else 0).to_numpy().astype(object)
+    filled[gaps] = None
+    return filled
 
 
 def _from_sequence(values: Any, name: str) -> NDArray[Any]:
@@ -182,7 +219,9 @@ def _from_sequence(values: Any, name: str) -> NDArray[Any]:
     if len(kinds) == 1 and kinds <= {int, float, bool, str}:
         return np.asarray(values, dtype=object if str in kinds else None)
     if kinds and kinds <= {int, float}:
-        return np.asarray(values, dtype=float)
+        numbers = np.asarray(values, dtype=float)
+        if not (np.abs(numbers) >= _EXACT_FLOATS).any():
+            return numbers
     if kinds and all(issubclass(kind, np.generic) for kind in kinds) and len(kinds) == 1:
         return np.asarray(values)
     if kinds & {list, tuple, np.ndarray}:
@@ -298,6 +337,9 @@ def sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
         and sensitive_features
         and isinstance(sensitive_features[0], list | tuple)
     ):
+        widths = {len(row) if isinstance(row, list | tuple) else 1 for row in sensitive_features}
+        if len(widths) > 1:
+            raise ValueError(f"the rows of sensitive_features differ in length: {sorted(widths)} values.")
         rows = zip(*sensitive_features, strict=True)
         columns = [(f"sensitive_feature_{i}", list(column)) for i, column in enumerate(rows)]
     else:
@@ -401,7 +443,7 @@ def take_columns(X: Any, columns: Any) -> pd.DataFrame:
                 f"sensitive_features={named!r} are column names, but X is a {type(X).__name__} without names here. Pass "
                 f"them as a Series with the index of X, by metadata routing (sensitive_features=None), or as positions."
             )
-        array = X.tocsc() if issparse(X) else np.asarray(X)
+        array: Any = X.tocsc() if issparse(X) else np.asarray(X)
         _check_positions(wanted, array.shape[1])
         taken = {str(c): array[:, [c]].toarray().ravel() if issparse(X) else array[:, c] for c in wanted}
         return pd.DataFrame(taken)
@@ -476,7 +518,10 @@ def _encode_label_column(values: Any, name: str) -> Column:
                 f"arguments)" + (", or pass y_true=None to audit selection rates only." if name == "y_true" else ".")
             )
         column = Column(column.codes, column.levels[:-1])
-    fractions = [v for v in column.levels if isinstance(v, float) and not v.is_integer()]
+    if any(isinstance(v, float) and not v.is_integer() for v in column.levels):
+        fractions = [v for v in column.occurring if isinstance(v, float) and not v.is_integer()]
+    else:
+        fractions = []
     if fractions:
         raise ValueError(
             f"{name} holds scores such as {fractions[0]!r}, where labels belong: pass the decisions, for example "
@@ -487,6 +532,8 @@ def _encode_label_column(values: Any, name: str) -> Column:
 
 def _positive_label(found: list[Any], pos_label: Any, where: str) -> Any:
     """Return the positive label: the given one if it occurs, else 1 (True) where that is beyond doubt."""
+    if np.ndim(pos_label) or isinstance(pos_label, Mapping | set):
+        raise ValueError(f"pos_label must be one label; got {pos_label!r}.")
     if pos_label is None:
         for pair in ((0, 1), (-1, 1)):
             if all(isinstance(label, bool | int | float) and label in pair for label in found):
@@ -531,13 +578,17 @@ def check_aligned(named: Mapping[str, Any]) -> int:
         first, first_index = indexed[0]
         if index is not first_index and not index.equals(first_index):
             raise ValueError(
-                f"the index of {name} differs from that of {first}, so rows cannot be matched. Align them by row id, "
-                f"for example {name}.loc[{first}.index], or pass arrays (.to_numpy()) to match them by position."
+                f"the index of {name} differs from that of {first}, so rows cannot be matched. Align them by row id, as in "
+                f"groups.loc[y_true.index], or pass arrays (.to_numpy()) to match them by position."
             )
     return n_rows
 
 
 def _length(values: Any, name: str) -> int:
+    if isinstance(values, str | bytes | Mapping | set | frozenset):
+        raise TypeError(f"{name} must be a column of values, one per row; got {values!r:.80}.")
+    if issparse(values):
+        raise TypeError(f"{name} must be dense; got a sparse matrix. Pass {name}.toarray() or a plain column.")
     try:
         return len(values)
     except TypeError as error:

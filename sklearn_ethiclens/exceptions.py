@@ -3,11 +3,14 @@
 from sklearn.exceptions import UndefinedMetricWarning
 
 __all__ = [
+    "ActiveProbeWarning",
+    "AttributeUnusedWarning",
     "DegenerateIntervalWarning",
     "FairnessGateError",
     "FairnessScoringWarning",
     "MissingGroupsWarning",
     "SampleSizeWarning",
+    "StaleColumnWarning",
     "TrainingRowsWarning",
     "UndefinedMetricWarning",
 ]
@@ -38,3 +41,15 @@ class FairnessGateError(AssertionError):
 
 class TrainingRowsWarning(UserWarning):
     """An audit was made on rows that the model was fitted on."""
+
+
+class ActiveProbeWarning(UserWarning):
+    """A counterfactual probe changed the rows that a model is being fitted on, which makes the check meaningless."""
+
+
+class StaleColumnWarning(UserWarning):
+    """A column follows from a sensitive feature, but would not be changed with it."""
+
+
+class AttributeUnusedWarning(UserWarning):
+    """A model's output does not change with a sensitive feature at all, which says nothing of the features beside it."""

@@ -89,7 +89,7 @@ class Rule:
         name = f"|{self.metric}|" if self.absolute else self.metric
         limits = [
             f">= {self.minimum:g}" if self.minimum is not None else "",
-            f"<= {self.maximum:g}" if self.maximum else "",
+            f"<= {self.maximum:g}" if self.maximum is not None else "",
         ]
         return f"{name} {' and '.join(filter(None, limits))}"
 
@@ -114,10 +114,16 @@ class Rule:
         if self.basis == "gap":
             return self._judge_gap(value, low, high)
         if self._outside(high, low):
-            return Verdict.FLAGGED, f"the interval lies beyond {self.threshold:g}"
+            return Verdict.FLAGGED, f"the interval lies beyond {self._passed(high):g}"
         if self._inside(low, high):
             return Verdict.CLEARED, f"the interval lies inside {self.describe()}"
-        return Verdict.INCONCLUSIVE, f"the interval holds {self.threshold:g}"
+        return Verdict.INCONCLUSIVE, f"the interval holds {self._passed(low):g}"
+
+    def _passed(self, end: float) -> float:
+        """Return the limit that a value passed, or that an interval from it upwards holds."""
+        if self.minimum is not None and below(end, self.minimum):
+            return self.minimum
+        return self.maximum if self.maximum is not None else self.threshold
 
     def _outside(self, upper: float, lower: float) -> bool:
         """Tell whether all between two ends is outside the range."""
@@ -133,7 +139,7 @@ class Rule:
 
     def _judge_point(self, value: float) -> tuple[Verdict, str]:
         if self._outside(value, value):
-            return Verdict.FLAGGED, f"the value lies beyond {self.threshold:g} (uncertainty ignored)"
+            return Verdict.FLAGGED, f"the value lies beyond {self._passed(value):g} (uncertainty ignored)"
         if self.elevated is not None and not below(value, self.elevated):
             return (
                 Verdict.INCONCLUSIVE,
@@ -154,7 +160,8 @@ class Rule:
         if significant is None:
             return Verdict.INCONCLUSIVE, "no test could be made"
         outside = self._outside(value, value)
-        said = f"{'beyond' if outside else 'inside'} {self.threshold:g}, {'' if significant else 'not '}significant"
+        limit = self._passed(value) if outside else self.threshold
+        said = f"{'beyond' if outside else 'inside'} {limit:g}, {'' if significant else 'not '}significant"
         if outside and significant:
             return Verdict.FLAGGED, said
         return (Verdict.INCONCLUSIVE if outside or significant else Verdict.CLEARED), said
@@ -183,7 +190,7 @@ class Policy:
         Adjustment of p-values over all comparisons of a metric.
     floors : mapping of str to int
         By denominator ("total", "positives", "negatives", "selected", "rejected"): the least count that is judged, in both
-        groups of a comparison.
+        groups of a comparison; "rows" is the least number of rows whatever the metric.
     min_share : float
         Groups with a smaller share of the rows are listed but left out of comparisons.
     size_notes, intersection_size_notes : tuple of (int, str)
@@ -217,9 +224,10 @@ class Policy:
             raise ValueError(f"multiplicity must be 'holm' or 'bh'; got {self.multiplicity!r}.")
         if self.reference not in ("highest_rate", "first", "highest_value"):
             raise ValueError(f"reference must be 'highest_rate', 'first' or 'highest_value'; got {self.reference!r}.")
-        unknown = sorted(set(self.floors) - set(EMPTY))
+        known = sorted([*EMPTY, "rows"])
+        unknown = sorted(set(self.floors) - set(known))
         if unknown:
-            raise ValueError(f"floors must be named by {sorted(EMPTY)}; got {unknown}.")
+            raise ValueError(f"floors must be named by {known}; got {unknown}.")
         repeated = {rule.metric for rule in self.rules if [r.metric for r in self.rules].count(rule.metric) > 1}
         if repeated:
             raise ValueError(f"each metric has at most one rule; {sorted(repeated)} have more.")
@@ -232,6 +240,15 @@ class Policy:
     def ignores_uncertainty(self) -> bool:
         """Whether it judges on points, by design."""
         return any(rule.basis == "point" for rule in self.rules)
+
+    @property
+    def least_rows(self) -> int:
+        """The rows a group needs to be compared by selection rates, and to be chosen as reference."""
+        return max(self.floors.get("total", 0), self.floors.get("rows", 0))
+
+    def floor(self, denominator: str) -> int:
+        """Return the least count of a denominator that is judged; 0 if there is none."""
+        return self.least_rows if denominator == "total" else self.floors.get(denominator, 0)
 
     def rule(self, metric: str) -> Rule | None:
         """Return the rule of a metric; None if it is descriptive."""
@@ -330,7 +347,7 @@ _ALL = (
         reference="highest_value",
         method="percentile",
         n_resamples=1000,
-        floors={"total": 30},
+        floors={"rows": 30},
         size_notes=(
             (10, "ERROR: fewer than 10 rows, no conclusion"),
             (30, "fewer than 30 rows, descriptive only"),

@@ -17,7 +17,8 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 from warnings import catch_warnings, simplefilter, warn
 
 import numpy as np
@@ -33,13 +34,15 @@ from sklearn_ethiclens._validation import (
     check_aligned,
     column_list,
     encode_column,
+    frame_columns,
     listing,
     sensitive_columns,
     show,
     take_columns,
 )
 from sklearn_ethiclens.exceptions import FairnessScoringWarning, UndefinedMetricWarning
-from sklearn_ethiclens.metrics._comparisons import above, below, pareto_efficient
+from sklearn_ethiclens.metrics._candidates import TALLY_KEY, Candidates, pareto_frontier
+from sklearn_ethiclens.metrics._comparisons import above, below
 from sklearn_ethiclens.metrics._definitions import METRICS, Metric, get_metric
 from sklearn_ethiclens.metrics._functions import worst_comparison
 from sklearn_ethiclens.metrics._rates import OUTCOMES
@@ -58,7 +61,6 @@ __all__ = [
 
 Scale = Literal["ratio", "difference", "score"]
 
-_TALLY_KEY = "tally"
 _CELLS = ("tn", "fp", "fn", "tp")
 _ADVICE = "stratify_by(y, sensitive_features) makes folds that hold every group"
 
@@ -143,11 +145,22 @@ def make_fairness_scorer(
     )
 
 
+class _Fold(NamedTuple):
+    """What is scored: rows, their tally, and why it cannot be judged (``by_groups``: by any predictions)."""
+
+    y_true: Any
+    y_pred: Any
+    groups: pd.DataFrame
+    tally: Tally
+    reason: str
+    by_groups: bool
+
+
 class FairnessScorer:
     """A scorer made by :func:`make_fairness_scorer`; ``scorer(estimator, X, y)`` returns a float, greater is better."""
 
     def __init__(self, metric: str | Callable[..., float], *, sensitive_features: Any = None, **options: Any) -> None:
-        self.metric = metric if callable(metric) else _scorable(metric)
+        self.metric: Any = metric if callable(metric) else _scorable(metric)
         self.sensitive_features = _checked_transport(sensitive_features)
         self.reference = options.pop("reference", None)
         self.pos_label = options.pop("pos_label", None)
@@ -164,6 +177,10 @@ class FairnessScorer:
             raise TypeError(f"unexpected arguments: {sorted(options)}.")
         self.scale = _scale_of(self.metric, greater_is_better)
         self.flip = greater_is_better is False
+        if isinstance(self.groups, str) or (self.groups is not None and len(self.groups) < 2):
+            raise ValueError(
+                f"groups must list the groups that every fold must hold, two at least; got {self.groups!r}."
+            )
         if self.outcome not in OUTCOMES:
             raise ValueError(f"outcome must be one of {OUTCOMES}; got {self.outcome!r}.")
         if self.estimate not in ("value", "worst"):
@@ -202,44 +219,39 @@ class FairnessScorer:
         """
         try:
             groups = self._groups(X, y, sensitive_features)
-            return self._score(y, _predict(estimator, X, groups), groups, sample_weight)
+            predictions = estimator.predict(X, **_groups_for(estimator, groups))
+            score, reason = self._score(self._count(y, predictions, groups), sample_weight)
         except (ValueError, TypeError, KeyError) as error:
             _warn_unscorable(self._name(), f"raises {type(error).__name__}: {error}")
             raise
-
-    def _score(self, y_true: Any, y_pred: Any, groups: pd.DataFrame, sample_weight: Any = None) -> float:
-        """Return the score of predictions, or NaN with a warning that says why."""
-        tally, reason = self._tally(y_true, y_pred, groups)
-        value = float("nan")
-        if not reason:
-            value, reason = self._value(tally, y_true, y_pred, groups, sample_weight)
         if reason:
             _warn_unscorable(self._name(), f"is NaN: {reason}")
-            return float("nan")
-        return _as_score(value, self.scale, self.flip)
+        return score
 
-    def _tally(self, y_true: Any, y_pred: Any, groups: pd.DataFrame) -> tuple[Tally, str]:
-        """Return the tally of a fold, and why it cannot be judged; empty if it can."""
-        tally = Tally.from_predictions(
-            np.asarray(y_true), np.asarray(y_pred), sensitive_features=groups, pos_label=self.pos_label
-        )
+    def _score(self, fold: _Fold, sample_weight: Any = None) -> tuple[float, str]:
+        """Return the score of a fold, or NaN and why it has none."""
+        value, reason = (float("nan"), fold.reason) if fold.reason else self._value(fold, sample_weight)
+        return (float("nan"), reason) if reason else (_as_score(value, self.scale, self.flip), "")
+
+    def _count(self, y_true: Any, y_pred: Any, groups: pd.DataFrame) -> _Fold:
+        """Return a fold with its tally, made once for all metrics, and why it cannot be judged."""
+        y_true, y_pred = np.asarray(y_true), np.asarray(y_pred)
+        tally = Tally.from_predictions(y_true, y_pred, sensitive_features=groups, pos_label=self.pos_label)
         sizes = dict(zip(tally.groups, tally.counts.sum((1, 2)).tolist(), strict=True))
         said = ", ".join(f"{show(group)} (n={n})" for group, n in sizes.items())
-        expected = self._expected()
-        absent = [group for group in expected if group not in sizes]
+        absent = [group for group in self._expected() if group not in sizes]
         small = [group for group, n in sizes.items() if n < self.min_group_size]
+        one_class = not tally.counts[:, :, 0].any() or not tally.counts[:, :, 1].any()
+        reason = ""
         if absent:
-            return tally, f"this fold holds {said} and no {', '.join(map(show, absent))}; {_ADVICE}"
-        if len(sizes) < 2:
-            return tally, f"this fold holds one group only, {said}; nothing can be compared, and {_ADVICE}"
-        if small:
-            return (
-                tally,
-                f"{', '.join(map(show, small))} has fewer than {self.min_group_size} rows in this fold ({said})",
-            )
-        if not tally.counts[:, :, 0].any() or not tally.counts[:, :, 1].any():
-            return tally, f"one class is predicted for all {tally.n_rows} rows, so that no disparity could show"
-        return tally, ""
+            reason = f"this fold holds {said} and no {', '.join(map(show, absent))}; {_ADVICE}"
+        elif len(sizes) < 2:
+            reason = f"this fold holds one group only, {said}; nothing can be compared, and {_ADVICE}"
+        elif small:
+            reason = f"{', '.join(map(show, small))} has fewer than {self.min_group_size} rows in this fold ({said})"
+        elif one_class:
+            reason = f"one class is predicted for all {tally.n_rows} rows, so that no disparity could show"
+        return _Fold(y_true, y_pred, groups, tally, reason, by_groups=bool(reason) and not one_class)
 
     def _expected(self) -> list[tuple[Any, ...]]:
         """Return the groups that each fold must hold: those told, or those of a whole Series."""
@@ -254,35 +266,36 @@ class FairnessScorer:
             return [group for group in self._known if MISSING not in group]
         return []
 
-    def _value(
-        self, tally: Tally, y_true: Any, y_pred: Any, groups: pd.DataFrame, sample_weight: Any
-    ) -> tuple[float, str]:
+    def _value(self, fold: _Fold, sample_weight: Any) -> tuple[float, str]:
         """Return the metric's value, and why it is undefined; empty if it is not."""
-        if callable(self.metric) and not isinstance(self.metric, Metric):
-            kw = dict(self.metric_kw)
-            if sample_weight is not None:
-                kw["sample_weight"] = sample_weight
-            if self.pos_label is not None and "pos_label" in inspect.signature(self.metric).parameters:
-                kw["pos_label"] = self.pos_label
-            elif self.pos_label is not None:  # a metric of 0/1 labels
-                y_true, y_pred = (np.asarray(np.asarray(y) == tally.pos_label).astype(int) for y in (y_true, y_pred))
-            elif set(tally.labels) - {0, 1, -1}:
-                raise ValueError(
-                    f"labels are {listing(tally.labels)}: pass pos_label, so that they reach the metric as 0/1."
-                )
-            given = groups.iloc[:, 0] if groups.shape[1] == 1 else groups
-            value = float(self.metric(y_true, y_pred, sensitive_features=given, **kw))
-            return value, "the metric is NaN" if np.isnan(value) else ""
+        if not isinstance(self.metric, Metric):
+            return self._value_of_callable(fold, sample_weight)
         if sample_weight is not None:
             raise ValueError(
                 f"sample_weight reached the scorer of {self._name()}, which counts rows: weighted metrics are fairlearn's "
                 f"(make_fairness_scorer(fairlearn.metrics.demographic_parity_difference, ...)). To score unweighted on "
                 f"purpose, leave sample_weight unrequested: set_score_request(sample_weight=False)."
             )
-        assert isinstance(self.metric, Metric)
         if self.estimate == "worst":
-            return self._worst_end(tally)
-        return _quiet_worst_comparison(self.metric, tally, self.reference, self.outcome)
+            return self._worst_end(fold.tally)
+        return _quiet_worst_comparison(self.metric, fold.tally, self.reference, self.outcome)
+
+    def _value_of_callable(self, fold: _Fold, sample_weight: Any) -> tuple[float, str]:
+        kw, pos_label = dict(self.metric_kw), fold.tally.pos_label
+        labels: list[Any] = [fold.y_true, fold.y_pred]
+        if sample_weight is not None:
+            kw["sample_weight"] = sample_weight
+        if self.pos_label is None and set(fold.tally.labels) - {0, 1, -1}:
+            raise ValueError(
+                f"labels are {listing(fold.tally.labels)}: pass pos_label, so that they reach the metric as 0/1."
+            )
+        if self.pos_label is not None and "pos_label" in inspect.signature(self.metric).parameters:
+            kw["pos_label"] = self.pos_label
+        elif self.pos_label is not None:  # a metric of 0/1 labels
+            labels = [np.asarray(column == pos_label).astype(int) for column in labels]
+        given = fold.groups.iloc[:, 0] if fold.groups.shape[1] == 1 else fold.groups
+        value = float(self.metric(*labels, sensitive_features=given, **kw))
+        return value, "the metric is NaN" if np.isnan(value) else ""
 
     def _worst_end(self, tally: Tally) -> tuple[float, str]:
         """Return the interval end farthest from parity over the comparisons."""
@@ -301,9 +314,7 @@ class FairnessScorer:
         """Return the groups of the rows at hand, as a frame without an index of its own."""
         source = self.sensitive_features
         if passed is not None:
-            columns = sensitive_columns(passed)
-            check_aligned({"X": X if isinstance(X, pd.DataFrame) else None, "y": y, "sensitive_features": passed})
-            return pd.DataFrame({k: pd.Series(v).reset_index(drop=True) for k, v in columns.items()})
+            return _passed_groups(X, y, passed)
         if source is None:
             raise ValueError(
                 "no sensitive_features reached the scorer. Make it with sensitive_features=<column of X> or a Series with "
@@ -314,28 +325,33 @@ class FairnessScorer:
             return self._by_index(X, y)
         if X is None:
             raise ValueError(
-                f"this caller hands the scorer no X, so that column {source!r} cannot be read: make the scorer with "
-                f"sensitive_features=X[{source!r}] (matched by index), or use metadata routing."
+                f"this caller hands the scorer no X, so that column {source!r} cannot be read. {_way_out(y)}"
+            )
+        if frame_columns(X) is None and any(isinstance(column, str) for column in column_list(source)):
+            raise ValueError(
+                f"this caller hands the scorer X as {type(X).__name__}, without column names, so that {source!r} cannot be "
+                f"read. {_way_out(y)}"
             )
         return take_columns(X, source).reset_index(drop=True)
 
     def _by_index(self, X: Any, y: Any) -> pd.DataFrame:
         held = self.sensitive_features
-        for rows in (X, y):  # X first: permutation tests shuffle y together with its index
-            if isinstance(rows, pd.Series | pd.DataFrame):
-                lost = rows.index.difference(held.index)
-                if len(lost):
-                    raise ValueError(
-                        f"{len(lost)} of {len(rows)} rows are not in the index of sensitive_features (first: {lost[0]!r}); "
-                        f"it must hold the row ids of X."
-                    )
-                found = held.loc[rows.index]
-                frame = found.to_frame(found.name or "sensitive_feature") if isinstance(found, pd.Series) else found
-                return frame.reset_index(drop=True)
-        raise ValueError(
-            f"sensitive_features are matched by index, but neither X ({type(X).__name__}) nor y ({type(y).__name__}) has "
-            f"one here: use metadata routing (sensitive_features=None), which works wherever metadata is routed."
-        )
+        indexed = [rows for rows in (X, y) if isinstance(rows, pd.Series | pd.DataFrame)]
+        if not indexed:
+            raise ValueError(
+                f"sensitive_features are matched by index, but neither X ({type(X).__name__}) nor y ({type(y).__name__}) has "
+                f"one here. {_way_out(y)}"
+            )
+        ids = indexed[0].index  # of X, where it has one: permutation tests shuffle y together with its index
+        lost = ids.difference(held.index)
+        if len(lost):
+            raise ValueError(
+                f"{len(lost)} of {len(ids)} rows are not in the index of sensitive_features (first: {lost[0]!r}); it must "
+                f"hold the row ids of X."
+            )
+        found = held.loc[ids]
+        frame = found.to_frame(_column_name(found)) if isinstance(found, pd.Series) else found
+        return frame.reset_index(drop=True)
 
     # ------------------------------------------------------------------------------------------------ metadata routing
     def get_metadata_routing(self) -> MetadataRequest:
@@ -364,16 +380,27 @@ class FairnessScorer:
         self, y_true: Any, y_pred: Any, *, sensitive_features: Any = None, sample_weight: Any = None
     ) -> float:
         """Return the score of predictions at one threshold; the worst value where it is undefined, since NaN would win."""
-        groups = self._groups(None, y_true, sensitive_features)
-        with catch_warnings():
-            simplefilter("ignore", FairnessScoringWarning)
-            score = self._score(y_true, y_pred, groups, sample_weight)
-        return {"ratio": 0.0, "difference": -1.0, "score": 0.0}[self.scale] if np.isnan(score) else score
+        fold = self._count(y_true, y_pred, self._groups(None, y_true, sensitive_features))
+        score, reason = self._score(fold, sample_weight)
+        if fold.by_groups:  # at any threshold; that one class is predicted beyond the outermost scores is usual
+            _warn_unscorable(self._name(), f"is the worst at every threshold: {reason}")
+        return self._worst() if reason else score
+
+    def _worst(self) -> float:
+        if self.scale == "ratio":
+            return 0.0
+        if not isinstance(self.metric, Metric):
+            return -1e9  # of unknown range; finite, since thresholds between folds are interpolated
+        if self.scale == "score":
+            return self.metric.low
+        reach = max(abs(self.metric.low), abs(self.metric.high))
+        return -reach if np.isfinite(reach) else -1e9
 
     score_func = _score_func
 
     def _accept_sample_weight(self) -> bool:
-        return True
+        """Tell a search that is fitted with weights: if not, it warns, and scores without them."""
+        return not isinstance(self.metric, Metric) and _takes(self.metric, "sample_weight")
 
     # ------------------------------------------------------------------------------------------------------- object
     def __sklearn_clone__(self) -> FairnessScorer:
@@ -382,7 +409,7 @@ class FairnessScorer:
     def _name(self) -> str:
         if isinstance(self.metric, Metric):
             return self.metric.name
-        return str(getattr(self.metric, "__name__", None) or repr(self.metric))
+        return _callable_name(self.metric) or repr(self.metric)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
@@ -484,6 +511,10 @@ class FairnessMultiScorer:
             raise ValueError("pooled=True needs the groups beforehand: pass groups=[...], or a Series.")
         self._requests: dict[str, Any] = {"sensitive_features": self._first.sensitive_features is None}
 
+    def _accept_sample_weight(self) -> bool:
+        """Tell a search that is fitted with weights: only if every disparity takes them."""
+        return all(scorer._accept_sample_weight() for scorer in self.scorers.values())
+
     def __call__(
         self, estimator: Any, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
     ) -> dict[str, float]:
@@ -495,13 +526,18 @@ class FairnessMultiScorer:
             predictions = cached.predict(X, **_groups_for(estimator, groups))
             weights = {} if sample_weight is None else {"sample_weight": sample_weight}
             scores = {k: float(scorer(cached, X, y, **weights)) for k, scorer in self.performance.items()}
-            scores |= {k: scorer._score(y, predictions, groups, sample_weight) for k, scorer in self.scorers.items()}
-            tally = first._tally(y, predictions, groups)[0]
+            fold = first._count(y, predictions, groups)
+            found = {k: scorer._score(fold, sample_weight) for k, scorer in self.scorers.items()}
+            cells = self._cells(fold.tally) if self.pooled else {}
         except (ValueError, TypeError, KeyError) as error:
             _warn_unscorable(", ".join(self.scorers), f"raises {type(error).__name__}: {error}")
             raise
-        scores["selection_rate"] = float(tally.counts[:, :, 1].sum() / tally.n_rows)
-        return scores | (self._cells(tally) if self.pooled else {})
+        for reason in dict.fromkeys(reason for _, reason in found.values() if reason):
+            names = [name for name, (_, why) in found.items() if why == reason]
+            _warn_unscorable(", ".join(names), f"is NaN: {reason}")
+        scores |= {name: score for name, (score, _) in found.items()}
+        scores["selection_rate"] = float(fold.tally.counts[:, :, 1].sum() / fold.tally.n_rows)
+        return scores | cells
 
     def _cells(self, tally: Tally) -> dict[str, float]:
         """Return the counts of a fold under one key a cell, the same keys in every fold."""
@@ -512,8 +548,9 @@ class FairnessMultiScorer:
             raise ValueError(
                 f"groups do not name {', '.join(map(show, unknown))}, which occurs; pooling would lose its rows."
             )
+        prefix = TALLY_KEY if self._first.outcome == "favorable" else f"{TALLY_KEY}.adverse"
         return {
-            f"{_TALLY_KEY}[{i}:{show(group)}].{cell}": float(count)
+            f"{prefix}[{i}:{show(group)}].{cell}": float(count)
             for i, group in enumerate(expected)
             for cell, count in zip(_CELLS, table.get(group, [0, 0, 0, 0]), strict=True)
         }
@@ -546,7 +583,8 @@ class _CachedEstimator:
     """An estimator that answers each prediction method once; scikit-learn's scorers see the estimator itself."""
 
     def __init__(self, estimator: Any) -> None:
-        self._estimator, self._answers = estimator, {}
+        self._estimator = estimator
+        self._answers: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._estimator, name)
@@ -596,7 +634,7 @@ def _scale_of(metric: Any, greater_is_better: bool | None) -> Scale:
         return "score" if metric.parity is None else ("ratio" if metric.scale == "ratio" else "difference")
     if greater_is_better is not None:
         return "score"
-    name = str(getattr(metric, "__name__", ""))
+    name = _callable_name(metric)
     if name.endswith(("ratio", "impact")):
         return "ratio"
     if name.endswith(("difference", "gap", "error")):
@@ -614,8 +652,47 @@ def _as_score(value: float, scale: Scale, flip: bool) -> float:
     return -value if flip else value
 
 
-def _predict(estimator: Any, X: Any, groups: pd.DataFrame) -> Any:
-    return estimator.predict(X, **_groups_for(estimator, groups))
+def _passed_groups(X: Any, y: Any, passed: Any) -> pd.DataFrame:
+    """Return groups handed to a call, matched by position; pandas objects must have the index of X, else of y."""
+    columns = sensitive_columns(passed)
+    n_rows = len(y)
+    if isinstance(passed, Mapping) and any(len(column) != n_rows for column in columns.values()):
+        raise ValueError(
+            f"sensitive_features reached the scorer as a dict of columns that do not have the {n_rows} rows of y: "
+            f"scikit-learn cannot split a dict by folds. Pass a pandas.DataFrame of them."
+        )
+    rows = X if isinstance(X, pd.DataFrame) else y  # y may have been shuffled with its index
+    check_aligned({"X": rows, "y": np.asarray(y), "sensitive_features": next(iter(columns.values()))})
+    return pd.DataFrame({k: pd.Series(v).reset_index(drop=True) for k, v in columns.items()})
+
+
+def _way_out(y: Any) -> str:
+    """Return which transport of the groups works where the scorer is handed no frame."""
+    if isinstance(y, pd.Series | pd.DataFrame):
+        return (
+            "y keeps its index here: make the scorer with the column itself, sensitive_features=X[...], a Series that is "
+            "matched by index; or use metadata routing (sensitive_features=None)."
+        )
+    return (
+        "Only metadata routing works here: make the scorer with sensitive_features=None, switch on "
+        "sklearn.set_config(enable_metadata_routing=True), and pass sensitive_features= to fit (params= in functions)."
+    )
+
+
+def _column_name(column: pd.Series) -> str:
+    return "sensitive_feature" if column.name in (None, "") else str(column.name)
+
+
+def _callable_name(metric: Any) -> str:
+    while hasattr(metric, "func"):  # functools.partial
+        metric = metric.func
+    return str(getattr(metric, "__name__", ""))
+
+
+def _takes(function: Any, argument: str) -> bool:
+    """Tell whether a function has an argument of that name, or any keyword."""
+    parameters = inspect.signature(function).parameters
+    return argument in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
 def _groups_for(estimator: Any, groups: pd.DataFrame) -> dict[str, Any]:
@@ -639,12 +716,14 @@ def _warn_unscorable(name: str, why: str) -> None:
         f"the score of {name} {why}. A search whose every score is NaN refits its first candidate all the same; "
         f"refit=select_within(...) raises instead.",
         FairnessScoringWarning,
-        stacklevel=4,
+        stacklevel=3,
     )
 
 
 def _quiet_worst_comparison(metric: Metric, tally: Tally, reference: Any, outcome: str) -> tuple[float, str]:
     """Return a worst comparison, with the warning of an undefined one as its reason."""
+    if metric.parity is None:
+        metric = replace(metric, parity=1.0)  # a composite score is worst where it is lowest
     with catch_warnings(record=True) as caught:
         simplefilter("always", UndefinedMetricWarning)
         value = worst_comparison(metric, tally, reference=reference, outcome=outcome)
@@ -695,63 +774,6 @@ def worst_limit(
 
 
 # ------------------------------------------------------------------------------------------------------------ selection
-class _Candidates:
-    """The candidates of a search, read from its ``cv_results_``: performance, disparity, and what disqualifies each."""
-
-    def __init__(self, cv_results: Mapping[str, Any], performance: str, disparity: str) -> None:
-        for name in (performance, disparity):
-            if f"mean_test_{name}" not in cv_results:
-                known = [key.removeprefix("mean_test_") for key in cv_results if key.startswith("mean_test_")]
-                shown = [name for name in known if not name.startswith(_TALLY_KEY)]
-                raise ValueError(
-                    f"the search has no score {name!r}; it has {listing(shown)}. Score several metrics at once, for example "
-                    f"scoring=fairness_scorers([{disparity!r}], sensitive_features=...)."
-                )
-        self.results, self.name = cv_results, disparity
-        self.params = list(cv_results["params"])
-        self.performance = np.asarray(cv_results[f"mean_test_{performance}"], dtype=float)
-        self.performance_std = np.asarray(cv_results[f"std_test_{performance}"], dtype=float)
-        scores = np.asarray(cv_results[f"mean_test_{disparity}"], dtype=float)
-        self.is_ratio = self._reads_ratio(scores)
-        self.disparity = scores if self.is_ratio else -scores
-        self.degenerate = np.zeros(len(self.params), dtype=bool)
-        if "mean_test_selection_rate" in cv_results:
-            rate = np.asarray(cv_results["mean_test_selection_rate"], dtype=float)
-            self.degenerate = (rate <= 0) | (rate >= 1)
-        self.usable = ~(np.isnan(self.performance) | np.isnan(scores) | self.degenerate)
-
-    def _reads_ratio(self, scores: Any) -> bool:
-        if self.name in METRICS:
-            metric = METRICS[self.name]
-            return metric.scale == "ratio" or metric.parity is None
-        return bool(self.name.endswith(("ratio", "impact")) or np.nanmax(scores, initial=0.0) > 0)
-
-    @property
-    def cost(self) -> Any:
-        """The disparity as something to make small."""
-        return -self.disparity if self.is_ratio else self.disparity
-
-    def refuse_if_none(self) -> None:
-        """Raise if no candidate can be judged, naming what is wrong with them."""
-        if self.usable.any():
-            return
-        n = len(self.params)
-        degenerate = int(self.degenerate.sum())
-        raise ValueError(
-            f"none of the {n} candidates can be chosen: {degenerate} predict one class for every row, "
-            f"{n - degenerate} have no score {self.name!r} (a fold could not be judged: see the FairnessScoringWarning; "
-            f"{_ADVICE})."
-        )
-
-    def describe(self, i: int) -> str:
-        return f"{self.params[i]} (performance {self.performance[i]:.4g}, {self.name} {self.disparity[i]:.4g})"
-
-    def best(self, allowed: Any) -> int:
-        """Return the best performance among the allowed; ties by the smaller disparity, then by order."""
-        order = np.lexsort((np.arange(len(self.params)), self.cost, -self.performance))
-        return int(next(i for i in order if allowed[i]))
-
-
 def select_within(
     bound: float | None = None,
     *,
@@ -775,7 +797,8 @@ def select_within(
         Bound the unfavourable end of the interval at this level, of the folds pooled by adding their tallies; needs
         ``fairness_scorers(..., pooled=True)``. The mean of fold gaps grows with the number of folds, the pooled does not.
     **options
-        ``reference``, ``outcome``, ``n_resamples``, ``random_state`` of the pooled interval.
+        ``reference``, ``n_resamples``, ``random_state`` of the pooled interval. The outcome is the scorers' own; a reference
+        must be named again, else it is chosen from the pooled rates.
 
     Returns
     -------
@@ -794,6 +817,19 @@ def select_within(
         raise ValueError("give either a bound on the disparity, or a tolerance of performance.")
     if tolerance is not None and (tolerance < 0 or confidence is not None):
         raise ValueError("tolerance must be at least 0, and goes without confidence.")
+    if bound is not None and not bound >= 0:
+        raise ValueError(f"bound must be at least 0: disparities are bounded without their sign; got {bound!r}.")
+    if confidence is not None:
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence must lie in (0, 1); got {confidence!r}.")
+        if get_metric(disparity).kind != "pair":
+            raise ValueError(
+                f"confidence needs an interval, which only comparisons with a reference have; {disparity} is none. Try "
+                f"'statistical_parity_difference', 'disparate_impact' or 'equalized_odds_difference'."
+            )
+    unknown = sorted(set(options) - {"reference", "n_resamples", "random_state"})
+    if unknown:
+        raise TypeError(f"options are reference, n_resamples and random_state; got {unknown}.")
     return _Within(bound, disparity, performance, tolerance, confidence, options)
 
 
@@ -814,10 +850,9 @@ class _Within:
 
     def __call__(self, cv_results: Mapping[str, Any]) -> int:
         """Return the position of the chosen candidate."""
-        candidates = _Candidates(cv_results, self.performance, self.disparity)
+        candidates = Candidates(cv_results, self.performance, self.disparity)
         if self.confidence is not None:
-            candidates.disparity = self._limits(candidates)
-            candidates.usable &= ~np.isnan(candidates.disparity)
+            candidates.limit_by(self._limits(cv_results))
         candidates.refuse_if_none()
         usable = candidates.usable
         if self.bound is None:
@@ -838,14 +873,14 @@ class _Within:
             )
         return candidates.best(within)
 
-    def _limits(self, candidates: _Candidates) -> Any:
+    def _limits(self, cv_results: Mapping[str, Any]) -> list[float]:
+        """Return the unfavourable end of the pooled interval of each candidate; NaN if a fold has no counts."""
         metric = get_metric(self.disparity)
-        assert self.confidence is not None
-        limits = []
-        for tally in pooled_tallies(candidates.results):
-            value, _ = worst_limit(tally, metric, confidence_level=self.confidence, **self.options)
-            limits.append(value)
-        return np.array(limits)
+        options = {"outcome": _pooled_outcome(cv_results), **self.options, "confidence_level": self.confidence}
+        if options.get("reference") is not None:
+            options["reference"] = show(options["reference"])  # pooled groups are named as they are shown
+        tallies = pooled_tallies(cv_results)
+        return [float("nan") if tally is None else worst_limit(tally, metric, **options)[0] for tally in tallies]
 
     def __repr__(self) -> str:
         what = f"{self.bound:g}" if self.bound is not None else f"tolerance={self.tolerance:g}"
@@ -853,32 +888,42 @@ class _Within:
         return f"select_within({what}, disparity={self.disparity!r}, performance={self.performance!r}{level})"
 
 
-def pooled_tallies(cv_results: Mapping[str, Any]) -> list[Tally]:
+def pooled_tallies(cv_results: Mapping[str, Any]) -> list[Tally | None]:
     """Return the tally of each candidate over all folds, from a search with ``fairness_scorers(..., pooled=True)``.
+
+    None for a candidate of which a fold failed.
 
     Raises
     ------
     ValueError
         If the search kept no counts.
     """
-    prefix = f"mean_test_{_TALLY_KEY}["
-    cells = [key.removeprefix("mean_test_") for key in cv_results if key.startswith(prefix)]
+    cells = [key.removeprefix("mean_test_") for key in cv_results if key.startswith(f"mean_test_{TALLY_KEY}")]
     if not cells:
         raise ValueError(
             "the search kept no counts to pool: score with fairness_scorers(..., pooled=True, groups=[...])."
         )
-    splits = sorted(
-        {key.split("_")[0] for key in cv_results if key.startswith("split") and key.endswith(f"_test_{cells[0]}")}
-    )
+    splits = {key.split("_")[0] for key in cv_results if key.startswith("split") and key.endswith(f"_test_{cells[0]}")}
     sums = {cell: np.sum([cv_results[f"{split}_test_{cell}"] for split in splits], axis=0) for cell in cells}
-    names = list(dict.fromkeys(cell.rsplit(".", 1)[0] for cell in cells))
-    tallies = []
+    tallies: list[Tally | None] = []
     for i in range(len(cv_results["params"])):
-        table = {n.split(":", 1)[1][:-1]: {c: int(sums[f"{n}.{c}"][i]) for c in _CELLS} for n in names}
-        tallies.append(
-            Tally.from_counts({k: v for k, v in table.items() if sum(v.values())}, attribute="sensitive features")
-        )
+        counts = {cell: sums[cell][i] for cell in cells}
+        if np.isnan(list(counts.values())).any():  # a fold failed
+            tallies.append(None)
+            continue
+        table: dict[str, dict[str, int]] = {}
+        for cell, count in counts.items():
+            group, name = cell.rsplit(".", 1)
+            table.setdefault(group.split(":", 1)[1][:-1], {})[name] = int(count)
+        occurring = {group: row for group, row in table.items() if sum(row.values())}
+        tallies.append(Tally.from_counts(occurring, attribute="sensitive features"))
     return tallies
+
+
+def _pooled_outcome(cv_results: Mapping[str, Any]) -> str:
+    """Return the outcome that the scorers were made with, as the names of the counts tell it."""
+    adverse = any(key.startswith(f"mean_test_{TALLY_KEY}.adverse[") for key in cv_results)
+    return "adverse" if adverse else "favorable"
 
 
 def select_pareto(*, disparity: str, performance: str, weight: float = 0.5) -> Callable[[Mapping[str, Any]], int]:
@@ -919,10 +964,9 @@ class _OnFrontier:
 
     def __call__(self, cv_results: Mapping[str, Any]) -> int:
         """Return the position of the chosen candidate."""
-        candidates = _Candidates(cv_results, self.performance, self.disparity)
+        candidates = Candidates(cv_results, self.performance, self.disparity)
         candidates.refuse_if_none()
-        cost = np.where(candidates.usable, candidates.cost, np.nan)
-        frontier = np.flatnonzero(pareto_efficient(candidates.performance, cost))
+        frontier, cost = np.flatnonzero(candidates.on_frontier()), candidates.cost
         lost = _unit(-candidates.performance[frontier])
         distance = np.hypot(self.weight * lost, (1 - self.weight) * _unit(cost[frontier]))
         return int(frontier[np.argmin(distance)])
@@ -935,37 +979,6 @@ def _unit(values: Any) -> Any:
     """Return values scaled to [0, 1]."""
     spread = values.max() - values.min()
     return (values - values.min()) / spread if spread > 0 else np.zeros_like(values)
-
-
-def pareto_frontier(cv_results: Mapping[str, Any], *, performance: str, disparity: str) -> pd.DataFrame:
-    """Return the candidates of a search with performance, disparity, and which of them no other beats in both.
-
-    Parameters
-    ----------
-    cv_results : mapping
-        ``cv_results_`` of any search class.
-    performance, disparity : str
-        Names of scores in it.
-
-    Returns
-    -------
-    DataFrame
-        ``params, performance, performance_std, disparity, on_frontier, usable``, best performance first; ``disparity`` is
-        unsigned (a gap, or a ratio). Candidates with NaN, or that predict one class, are not usable and not on the frontier.
-    """
-    candidates = _Candidates(cv_results, performance, disparity)
-    efficient = pareto_efficient(candidates.performance, np.where(candidates.usable, candidates.cost, np.nan))
-    table = pd.DataFrame(
-        {
-            "params": candidates.params,
-            "performance": candidates.performance,
-            "performance_std": candidates.performance_std,
-            "disparity": candidates.disparity,
-            "on_frontier": efficient,
-            "usable": candidates.usable,
-        }
-    )
-    return table.sort_values("performance", ascending=False, kind="stable")
 
 
 def stratify_by(

@@ -64,7 +64,13 @@ GAPPY_COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("make", GAPPY_COLUMNS.values(), ids=GAPPY_COLUMNS)
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(make, id=name, marks=pytest.mark.engines if name.startswith("p") else ())
+        for name, make in GAPPY_COLUMNS.items()
+    ],
+)
 def test_o01_missing_groups_are_one_bucket_and_no_row_is_lost(make):
     with pytest.warns(MissingGroupsWarning, match="'gender' is missing in 2 of 6 rows"):
         tally = Tally.from_predictions(Y_TRUE, Y_PRED, sensitive_features={"gender": make()})
@@ -151,6 +157,7 @@ def test_o02_text_and_number_of_the_same_look_stay_apart():
     assert Tally.from_dict(json.loads(json.dumps(tally.to_dict()))) == tally
 
 
+@pytest.mark.engines
 def test_o02_integers_with_a_gap_stay_integers_in_polars():
     """A column of whole numbers must not go through floats, which merge large codes."""
     pl = pytest.importorskip("polars")

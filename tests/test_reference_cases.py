@@ -64,6 +64,7 @@ def _table(name, sha256):
     path = data_file(name)
     assert hashlib.sha256(path.read_bytes()).hexdigest() == sha256
     if path.suffix == ".parquet":
+        pytest.importorskip("pyarrow")
         return pd.read_parquet(path)
     return pd.read_csv(path, keep_default_na=False, na_values=[""])
 

@@ -51,10 +51,10 @@ def test_labels_are_shown_as_typed_with_their_rows(o19):
 
 
 def test_zero_is_shown_as_zero_and_undefined_as_undefined(o19):
-    rows = {line.split()[0]: line.split()[1:] for line in o19.report("text").splitlines() if line.split()}
-    assert rows["<=25"][:3] == ["0.500", "1.000", "(1)"]
-    assert rows[">25"][:3] == ["0.000", "0.000", "(1)"]
-    assert rows["<b>x</b>"][:2] == ["0.000", "undefined"]
+    text = o19.report("text")
+    assert re.search(r"^  <=25 +0\.500 +1\.000 \(1\) ", text, re.M)
+    assert re.search(r"^  >25 +0\.000 +0\.000 \(1\) ", text, re.M)
+    assert re.search(r"^  <b>x</b> +0\.000 +undefined ", text, re.M)
     assert "true_positive_rate undefined (no positives): <b>x</b>." in flat(o19.report("text"))
 
 
@@ -113,11 +113,8 @@ def test_sixty_groups_with_long_labels_fit_and_none_is_lost(policy):
     found = made(y_true, y_pred, groups, policy=policy, outcome="adverse", metrics=METRICS_SHOWN)
     text = found.report("text")
     assert max(map(len, text.splitlines())) <= 80
-    joined = re.sub(r"\s", "", text)
-    for row in found.rates().query("rate == 'selection_rate'").itertuples():
-        assert f"{row.n}" in joined
-    shown = re.findall(r"^  +n=(\d+) ", text, re.M) + re.findall(r"^  n=(\d+)$", text, re.M)
-    assert sum(map(int, shown)) == 12000
+    shown = [int(n) for n in re.findall(r"^  n=(\d+)", text, re.M)]
+    assert (len(shown), sum(shown)) == (60, 12000)
 
 
 def test_many_comparisons_leave_out_companions_and_say_so():

@@ -11,6 +11,7 @@ from sklearn_ethiclens.inference._intervals import (
     wald_difference_interval,
     wilson_interval,
 )
+from sklearn_ethiclens.inference._paired import mean_interval
 from sklearn_ethiclens.inference._power import (
     half_width,
     minimum_detectable_difference,
@@ -25,6 +26,7 @@ from sklearn_ethiclens.inference._tests import (
     chi2_test,
     cohens_h,
     fisher_exact_test,
+    mcnemar_test,
     two_proportion_test,
     two_proportion_ztest,
 )
@@ -41,6 +43,8 @@ __all__ = [
     "half_width",
     "katz_interval",
     "koopman_interval",
+    "mcnemar_test",
+    "mean_interval",
     "miettinen_nurminen_difference_interval",
     "miettinen_nurminen_ratio_interval",
     "minimum_detectable_difference",

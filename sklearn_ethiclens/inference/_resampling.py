@@ -265,7 +265,8 @@ def bootstrap_bounds(
             raise ValueError("BCa needs the leave-one-out values and their weights.")
         ends = (estimates - tolerance)[:, None], (estimates + tolerance)[:, None]
         under = np.count_nonzero(replicates < ends[0], axis=1) + np.count_nonzero(replicates <= ends[1], axis=1)
-        share = np.clip(under / (2.0 * np.maximum(n_valid, 1)), 1 / (n_valid + 1), n_valid / (n_valid + 1))
+        counted = np.maximum(n_valid, 1)  # where no replicate is defined there is no interval, but no warning either
+        share = np.clip(under / (2.0 * counted), 1 / (counted + 1), counted / (counted + 1))
         bias, bend = ndtri(share), acceleration(jackknife, weights)
         with np.errstate(divide="ignore"):
             moved = bias + ndtri(shares)
@@ -275,7 +276,7 @@ def bootstrap_bounds(
     at, after = replicates[rows, lower], replicates[rows, np.minimum(lower + 1, top)]
     low, high = at + (position - lower) * (after - at)
     valid_share = n_valid / n_resamples
-    low[np.isnan(estimates) | (valid_share < MIN_VALID_SHARE)] = np.nan
+    low[np.isnan(estimates) | ((valid_share < MIN_VALID_SHARE) & ~degenerate)] = np.nan
     high[np.isnan(low)] = np.nan
     return BootstrapBounds(low, high, valid_share, degenerate & ~np.isnan(low))
 

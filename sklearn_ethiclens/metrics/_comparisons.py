@@ -115,7 +115,7 @@ def composite_bias_score(di: float, spd: float, eo: float, *, weights: Sequence[
     """
     if di < 0:
         raise ValueError(f"di must be a ratio of at least 0; got {di!r}.")
-    if len(weights) != 3 or min(weights) < 0 or abs(sum(weights) - 1) > 1e-9:
+    if len(weights) != 3 or not (min(weights) >= 0 and abs(sum(weights) - 1) <= 1e-9):
         raise ValueError(f"weights must be three numbers of at least 0 that add up to 1; got {tuple(weights)!r}.")
     return float(composite(di, spd, eo, weights))
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sklearn_ethiclens.metrics._comparisons import composite, difference, largest_gap, ratio, smallest_ratio
-from sklearn_ethiclens.metrics._rates import EMPTY, RATES, Confusion, Floats
+from sklearn_ethiclens.metrics._rates import EMPTY, OUTCOMES, RATES, Confusion, Floats
 
 Kind = Literal["group", "pair", "overall"]
 
@@ -49,6 +49,8 @@ class Metric:
         Whether it reads the favourable event, so that ``outcome="adverse"`` turns it over.
     note : str
         When it misleads.
+    otherwise : str
+        When it is undefined though no denominator is empty and no reference rate 0.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Metric:
     scale: Literal["ratio", "difference", "rate", "score"]
     by_outcome: bool = False
     note: str = ""
+    otherwise: str = ""
 
     @property
     def uses_labels(self) -> bool:
@@ -85,7 +88,8 @@ class Metric:
     def undefined(self) -> str:
         """When it is NaN, in words."""
         empty = " or ".join(EMPTY[name] for name in self.denominators)
-        return f"a group has {empty}" + ("; the reference rate is 0" if self.scale == "ratio" else "")
+        also = "the reference rate is 0" if self.scale == "ratio" else self.otherwise
+        return f"a group has {empty}" + (f"; {also}" if also else "")
 
     def __call__(self, counts: Any, reference_counts: Any = None, *, outcome: str = "favorable") -> Any:
         """Return the metric of counts.
@@ -103,6 +107,8 @@ class Metric:
         -------
         float or ndarray
         """
+        if outcome not in OUTCOMES:
+            raise ValueError(f"outcome must be one of {OUTCOMES}; got {outcome!r}.")
         arrays = [Confusion(np.asarray(c, dtype=float), outcome) for c in (counts, reference_counts) if c is not None]
         if len(arrays) != (2 if self.kind == "pair" else 1):
             raise TypeError(
@@ -113,12 +119,39 @@ class Metric:
 
 
 # ------------------------------------------------------------------------------------------------- functions of counts
-def generalized_entropy(c: Confusion, alpha: float = 1.0) -> Floats:
+def generalized_entropy(counts: Any, alpha: float = 1.0) -> Any:
     """Return the generalized entropy index of the benefits ``y_pred - y_true + 1``, in closed form from counts.
 
     Benefits are 0 (fn), 1 (correct) and 2 (fp). ``alpha=1`` is the Theil index, ``alpha=2`` half the squared
-    coefficient of variation, ``alpha=0`` the mean log deviation (undefined as soon as one benefit is 0).
+    coefficient of variation, ``alpha=0`` the mean log deviation.
+
+    Parameters
+    ----------
+    counts : array-like of shape (..., 2, 2)
+        Counts by (y_true, y_pred).
+    alpha : float, default=1.0
+        Weight of large benefits.
+
+    Returns
+    -------
+    float or ndarray
+        At least 0; NaN where there are no rows or no benefit at all, and with ``alpha <= 0`` where one benefit is 0.
+
+    References
+    ----------
+    Speicher et al. 2018, A unified approach to quantifying algorithmic unfairness.
+
+    Examples
+    --------
+    >>> round(generalized_entropy([[2, 1], [1, 1]]), 4)
+    0.2773
     """
+    confusion = counts if isinstance(counts, Confusion) else Confusion(np.asarray(counts, dtype=float))
+    value = _generalized_entropy(confusion, alpha)
+    return float(value) if value.ndim == 0 else value
+
+
+def _generalized_entropy(c: Confusion, alpha: float = 1.0) -> Floats:
     n, fp, fn = c.count("total"), c.count("fp"), c.count("fn")
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = (n + fp - fn) / n
@@ -172,6 +205,7 @@ def _composite(a: Confusion, b: Confusion) -> Floats:
 
 
 # ----------------------------------------------------------------------------------------------------------- catalogue
+_ALL_FN = "every row of a group is a false negative"
 _BOTH_ODDS = ("true_positive_rate", "false_positive_rate")
 
 _RATE_FORMULAS = {
@@ -249,7 +283,7 @@ def _named_entries() -> list[Metric]:
         Metric(
             "theil_index",
             "group",
-            generalized_entropy,
+            _generalized_entropy,
             "2 ln2 fp / (n mu) - ln mu, mu = (n + fp - fn) / n, of the benefit y_pred - y_true + 1",
             benefit,
             0,
@@ -257,7 +291,7 @@ def _named_entries() -> list[Metric]:
             None,
             "Speicher et al. 2018; AIF360",
             "score",
-            note="Undefined where every row is a false negative: nobody has any benefit.",
+            otherwise=_ALL_FN,
         ),
         Metric(
             "disparate_impact",
@@ -365,7 +399,7 @@ def _named_entries() -> list[Metric]:
         Metric(
             "theil_index_difference",
             "pair",
-            lambda a, b: difference(generalized_entropy(a), generalized_entropy(b)),
+            lambda a, b: difference(_generalized_entropy(a), _generalized_entropy(b)),
             "theil_index of the group minus that of the reference",
             benefit,
             -np.inf,
@@ -373,6 +407,7 @@ def _named_entries() -> list[Metric]:
             0.0,
             "Speicher et al. 2018",
             "difference",
+            otherwise=_ALL_FN,
         ),
         Metric(
             "composite_bias_score",

@@ -106,7 +106,7 @@ def worst_comparison(metric: Metric, tally: Tally, *, reference: Any = None, out
         value, zero = _worst_pair(metric, tally, confusion, reference)
         blank += zero
     if np.isnan(value) and not blank:
-        blank = ["one group only" if len(tally.groups) < 2 else "no group has any selected row"]
+        blank = ["one group only" if len(tally.groups) < 2 else metric.otherwise or zero_in_all(metric, confusion)]
     if blank:
         state = "undefined" if np.isnan(value) else "taken over the other groups"
         warn(f"{metric.name} is {state}: {'; '.join(blank)}.", UndefinedMetricWarning, stacklevel=4)
@@ -124,13 +124,20 @@ def _worst_pair(metric: Metric, tally: Tally, confusion: Confusion, reference: A
     zero = []
     if metric.scale == "ratio" and np.isnan(values).all() and confusion.rate(metric.rates[0])[position] == 0:
         none_at_all = not np.nan_to_num(confusion.rate(metric.rates[0])).any()
-        who = "every group" if none_at_all else f"the reference {show(tally.groups[position])}"
-        said = "no group has any selected row, " if none_at_all and metric.rates[0] == "selection_rate" else ""
-        zero = [f"{said}{metric.rates[0]} is 0 in {who}"]
+        reference_only = f"{metric.rates[0]} is 0 in the reference {show(tally.groups[position])}"
+        zero = [zero_in_all(metric, confusion) if none_at_all else reference_only]
     if np.isnan(values).all():
         return float("nan"), zero
     parity = 0.0 if metric.parity is None else metric.parity
     return float(values[np.nanargmax(distance_from_parity(values, parity))]), zero
+
+
+def zero_in_all(metric: Metric, confusion: Confusion) -> str:
+    """Return that a rate is 0 in every group, in words."""
+    selected = metric.rates[0] == "selection_rate" or (
+        metric.rates[0] == "favorable_rate" and confusion.outcome == "favorable"
+    )
+    return "no group has any selected row" if selected else f"{metric.rates[0]} is 0 in every group"
 
 
 def plain_function(name: str) -> Callable[..., float]:

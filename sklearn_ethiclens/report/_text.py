@@ -98,7 +98,8 @@ def _table(table: Table, width: int) -> list[Any]:
     gaps = len(widths) - 1
     gap = _GAP if sum(widths) + _GAP * gaps <= width else 1
     widest = widths.index(max(widths))  # gives way where all is too wide
-    widths[widest] = max(_NARROWEST, min(widths[widest], width - sum(widths) + widths[widest] - gap * gaps))
+    room = width - sum(widths) + widths[widest] - gap * gaps
+    widths[widest] = min(widths[widest], max(_NARROWEST, room))
     pieces = [_grid([table.header], widths, gap, style="bold"), Text("-" * (sum(widths) + gap * gaps))]
     for i, (heading, block) in enumerate(table.blocks):
         if heading:

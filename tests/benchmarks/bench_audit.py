@@ -98,7 +98,9 @@ def fairlearn_points(frame: pd.DataFrame) -> None:
     }
     for attributes in PLAN:
         features = frame[list(attributes)].astype(int)
-        _ = MetricFrame(metrics=functions, y_true=frame["y"], y_pred=frame["yhat"], sensitive_features=features).by_group
+        _ = MetricFrame(
+            metrics=functions, y_true=frame["y"], y_pred=frame["yhat"], sensitive_features=features
+        ).by_group
 
 
 def main() -> None:
@@ -129,11 +131,17 @@ def main() -> None:
         (f"audit of the catalogue ({catalogue} values) / prototype's 411", whole / median(lab), "<= 8"),
         ("audit of the 411: 1.6 million rows / 332,900", big / small, "<= 2"),
         ("fairlearn, 7 metrics, no intervals / audit of the 411", peer / small, ">= 100"),
-        ("extra peak MB, 411, 10,000 replicates, 332,900 rows", peak(lambda: run(frame, GROUP + PAIR, 10_000)), "<= 80"),
+        (
+            "extra peak MB, 411, 10,000 replicates, 332,900 rows",
+            peak(lambda: run(frame, GROUP + PAIR, 10_000)),
+            "<= 80",
+        ),
         ("extra peak MB, 411, 10,000 replicates, 1.6 million", peak(lambda: run(tiled, GROUP + PAIR, 10_000)), "<= 80"),
         ("extra peak MB, catalogue, 10,000 replicates", peak(lambda: run(frame, None, 10_000)), "<= 200"),
     ]
-    print(f"CPU seconds: ours {ours:.3f}, catalogue {whole:.3f}, prototype {median(lab):.3f}, groupby {median(grouped):.3f}")
+    print(
+        f"CPU seconds: ours {ours:.3f}, catalogue {whole:.3f}, prototype {median(lab):.3f}, groupby {median(grouped):.3f}"
+    )
     for words, value, limit in rows:
         print(f"{words:60s} {value:8.2f}   {limit}")
 

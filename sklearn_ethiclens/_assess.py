@@ -16,7 +16,6 @@ from sklearn_ethiclens._validation import MISSING, show
 from sklearn_ethiclens.inference._intervals import miettinen_nurminen_ratio_interval, newcombe_interval
 from sklearn_ethiclens.inference._power import minimum_detectable_difference, power_two_proportions
 from sklearn_ethiclens.inference._resampling import (
-    MIN_VALID_SHARE,
     BootstrapBounds,
     bootstrap_bounds,
     collect_cells,
@@ -157,13 +156,11 @@ class _Margin:
         """Tell which groups take part in comparisons: all, unless the policy leaves small or unknown ones out."""
         if not self.policy.min_share:
             return np.ones(len(self.labels), dtype=bool)
-        known = np.array([MISSING not in group for group in self.tally.groups])
-        return known & (self._shares() >= self.policy.min_share - 1e-12)
+        return self._known_groups() & (self._shares() >= self.policy.min_share - 1e-12)
 
     def _shares(self) -> Floats:
         """Return each group's share of the rows whose group is known."""
-        known = np.array([MISSING not in group for group in self.tally.groups])
-        return self.total / max(1.0, float(self.total[known].sum()))
+        return self.total / max(1.0, float(self.total[self._known_groups()].sum()))
 
     def _choose_reference(self) -> tuple[int, Reference]:
         name = self.attributes[0] if len(self.attributes) == 1 else self.attributes
@@ -176,18 +173,21 @@ class _Margin:
         if self.policy.reference == "first" and eligible.any():
             at = int(np.flatnonzero(eligible)[0])
         else:
-            at = choose_reference(self.confusion.rate("favorable_rate"), self.total, eligible)
+            at = choose_reference(self.confusion.rate("favorable_rate"), self.total, eligible, self._known_groups())
         return at, Reference(name, self.labels[at], given=False, sufficient=bool(eligible[at]))
 
+    def _known_groups(self) -> NDArray[np.bool_]:
+        return np.array([MISSING not in group for group in self.tally.groups])
+
     def _eligible(self) -> NDArray[np.bool_]:
-        known = np.array([MISSING not in group for group in self.tally.groups])
-        return known & self.compared & (self.total >= self.policy.least_rows)
+        return self._known_groups() & self.compared & (self.total >= self.policy.least_rows)
 
     def _reference_of(self, metric: Metric) -> int:
         """Return the reference of one metric: the attribute's, or the group where the metric's rate is highest."""
         if self.policy.reference != "highest_value" or self.attributes in self.settings.reference:
             return self.reference_at
-        return choose_reference(self.confusion.rate(metric.rates[0]), self.total, self._eligible())
+        rate = self.confusion.rate(metric.rates[0])
+        return choose_reference(rate, self.total, self._eligible(), self._known_groups())
 
     # ---------------------------------------------------------------------------------------------------------- a metric
     def _assess(self, metric: Metric) -> _Rows:
@@ -285,7 +285,8 @@ class _Margin:
             shown = min(defined, key=lambda r: np.nanmin(r) / np.nanmax(r) if np.nanmax(r) > 0 else 1.0)
             low, high = int(compared[np.nanargmin(shown)]), int(compared[_last_largest(shown)])
         else:
-            low, high = int(compared[0]) if compared.size else 0, self.reference_at
+            low = int(compared[0]) if compared.size else 0
+            high = next((i for i in [self.reference_at, *map(int, compared)] if i != low), low)
         rows = self._rows(metric, [low], high, np.array([value]), _no_bounds(1), overall=True)
         rows.pvalue, rows.tests = np.array([np.nan]), [None]
         if len(metric.rates) == 1:
@@ -339,10 +340,12 @@ class _Margin:
                 reasons[i] = "; ".join(
                     filter(None, [reasons[i], "all replicates equal: no width is no proof of certainty"])
                 )
+            for i in np.flatnonzero(bounds.edge):
+                methods[i] = "percentile (BCa: no replicate on one side of the value)"
             for i in np.flatnonzero((bounds.valid_share < 1) & ~np.isnan(values)):
                 blank = round((1 - bounds.valid_share[i]) * self.policy.n_resamples)
                 words = f"undefined in {blank} of {self.policy.n_resamples} replicates"
-                words += ": no interval" if bounds.valid_share[i] < MIN_VALID_SHARE else ""
+                words += ": no interval" if np.isnan(bounds.low[i]) else ""
                 reasons[i] = "; ".join(filter(None, [reasons[i], words]))
         descriptive: list[Verdict | None] = [None] * size
         if not self._known(metric):
@@ -374,8 +377,9 @@ class _Margin:
         if at is not None and not self.compared[group]:
             if MISSING in self.tally.groups[group]:
                 return Verdict.INSUFFICIENT_DATA, "unknown category: counted, not compared"
-            share = f"{self._shares()[group]:.2%} of the rows whose group is known"
-            return Verdict.INSUFFICIENT_DATA, f"left out: {share} (under {self.policy.min_share:.0%})"
+            share, limit = float(self._shares()[group]), self.policy.min_share
+            shown = round(share, 3) if round(share, 3) < limit else np.floor(1000 * share) / 1000  # 1.99% is not 2.0%
+            return Verdict.INSUFFICIENT_DATA, f"left out: {shown:.1%} of the rows (under {limit:.0%})"
         sides = [group] if at is None else [group, at]
         words = [
             f"{show(self.labels[i])} has {why}" for i in sides if (why := why_undefined(metric, self.confusion, i))
@@ -444,8 +448,8 @@ class _Margin:
         """Return power and detectable gap of one rate; all rates are computed at once, since each is a root search."""
         if at not in self._powers:
             names = [name for name in self._proportions if not np.isnan(self.confusion.rate(name)[at])]
-            levels = np.array([[self.confusion.rate(name)[at]] for name in names])
-            nobs = np.array([self._counts(name)[1] for name in names]).reshape(len(names), -1)
+            levels = np.array([[self.confusion.rate(name)[at]] for name in names]).reshape(len(names), 1)
+            nobs = np.array([self._counts(name)[1] for name in names]).reshape(len(names), len(self.labels))
             enough = nobs[:, others] > 0
             n, alpha = np.where(enough, nobs[:, others], 1.0), 1 - self.policy.confidence_level
             shifted = np.where(levels <= 0.5, levels + POWER_GAP, levels - POWER_GAP)
@@ -566,7 +570,8 @@ def _widened(array: Floats, width: int) -> Floats:
 
 def _no_bounds(size: int) -> BootstrapBounds:
     nan = np.full(size, np.nan)
-    return BootstrapBounds(nan, nan, np.ones(size), np.zeros(size, dtype=bool))
+    no = np.zeros(size, dtype=bool)
+    return BootstrapBounds(nan, nan, np.ones(size), no, no)
 
 
 def _findings(rows: Sequence[_Rows], policy: Policy) -> list[Finding]:
@@ -625,7 +630,7 @@ def _lacking(rows: Sequence[_Rows]) -> str:
 def _composite_headline(blocks: Sequence[_Margin]) -> Headline:
     parts = [_single(blocks, name) for name in _COMPOSED]
     scores = _single(blocks, "composite_bias_score")
-    if not scores or not all(parts):
+    if not (scores and all(parts)):
         return Headline(reason="withheld: its parts were not audited")
     if not any(r.groups for r in scores):
         return Headline(reason="withheld: there is no comparison")
@@ -639,6 +644,8 @@ def _composite_headline(blocks: Sequence[_Margin]) -> Headline:
 
 def _minimum_headline(blocks: Sequence[_Margin]) -> Headline:
     ratios = _single(blocks, "disparate_impact")
+    if not ratios:
+        return Headline(reason="withheld: disparate_impact was not audited")
     if not any(r.groups for r in ratios):
         return Headline(reason="withheld: there is no comparison")
     lacking = _lacking(ratios)

@@ -6,6 +6,7 @@ import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 from warnings import warn
@@ -289,7 +290,7 @@ class Audit:
             "false_positive_rate": fl.false_positive_rate,
             "false_negative_rate": fl.false_negative_rate,
             "true_negative_rate": fl.true_negative_rate,
-            "precision": precision_score,
+            "precision": partial(precision_score, zero_division=0),
             "accuracy": accuracy_score,
         }
         rows = []
@@ -307,7 +308,8 @@ class Audit:
             confusion = Confusion(tally.counts.astype(float), self.outcome)
             labels = [g[0] if len(g) == 1 else g for g in tally.groups]
             for rate in used:
-                ours, theirs = confusion.rate(rate), frame.by_group[rate].to_numpy(float)
+                by_group = frame.by_group[rate].reindex(range(len(labels)))  # a group without rows is not in the frame
+                ours, theirs = confusion.rate(rate), by_group.to_numpy(float)
                 defined = ~np.isnan(ours)
                 rows.append((show(attribute), rate, int(defined.sum()), _largest(ours[defined] - theirs[defined])))
                 for name in (f"{rate}_difference", f"{rate}_ratio"):
@@ -588,7 +590,7 @@ random_state
             "outcome": outcome,
             "pos_label": label_to_json(tally.pos_label),
             "plan": [list(attributes) for attributes in plan],
-            "metrics": None if metrics is None else list(names),
+            "metrics": _asked(metrics),
             "random_state": seed,
         },
         provenance=_provenance(tally),
@@ -604,6 +606,8 @@ def _intersections(intersections: Any, attributes: tuple[str, ...]) -> tuple[tup
     """Return the intersections asked for as tuples of names."""
     if intersections is None:
         return ()
+    if isinstance(intersections, bool) or not isinstance(intersections, Iterable | int | np.integer):
+        raise ValueError(f"intersections must be a list of tuples of names, 'all' or a number; got {intersections!r}.")
     if isinstance(intersections, str) and intersections == "all":
         return tuple(combinations(attributes, 2))
     if isinstance(intersections, int | np.integer) and not isinstance(intersections, bool):
@@ -656,10 +660,16 @@ def _metric_names(metrics: Sequence[str] | None, policy: Policy, outcome: str) -
     """Return the metrics to compute, in the order of the catalogue, those the policy judges included."""
     if metrics is None:
         return tuple(name for name in METRICS if name != "favorable_rate" or outcome == "adverse")
-    if isinstance(metrics, str):
-        metrics = [metrics]
-    wanted = {get_metric(name).name for name in metrics} | {rule.metric for rule in policy.rules}
+    wanted = {*(_asked(metrics) or ()), *(rule.metric for rule in policy.rules)}
     return tuple(name for name in METRICS if name in wanted)
+
+
+def _asked(metrics: Sequence[str] | None) -> list[str] | None:
+    """Return the metrics asked for by their own names, in the order of the catalogue; None for all."""
+    if metrics is None:
+        return None
+    names = {get_metric(name).name for name in ([metrics] if isinstance(metrics, str) else metrics)}
+    return [name for name in METRICS if name in names]
 
 
 def _warn_of_percentile(policy: Policy) -> None:

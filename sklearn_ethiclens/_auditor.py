@@ -552,13 +552,14 @@ def _routing_enabled() -> bool:
 
 def _frozen(estimator) -> bool:
     """Tell whether ``fit`` leaves the decisions as they are: frozen, also at the end of a pipeline or under a threshold."""
-    while True:
+    while not isinstance(estimator, FrozenEstimator):  # first, since it has the attributes of what it holds
         if hasattr(estimator, "steps"):
             estimator = estimator.steps[-1][1]
         elif isinstance(estimator, FixedThresholdClassifier | FairnessAuditor):
             estimator = estimator.estimator
         else:
-            return isinstance(estimator, FrozenEstimator)
+            return False
+    return True
 
 
 def _wants_groups(estimator, method: str) -> bool:

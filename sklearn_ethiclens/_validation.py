@@ -443,7 +443,8 @@ def take_columns(X: Any, columns: Any) -> pd.DataFrame:
                 f"sensitive_features={named!r} are column names, but X is a {type(X).__name__} without names here. Pass "
                 f"them as a Series with the index of X, by metadata routing (sensitive_features=None), or as positions."
             )
-        array: Any = X.tocsc() if issparse(X) else np.asarray(X)
+        matrix: Any = X
+        array = matrix.tocsc() if issparse(matrix) else np.asarray(matrix)
         _check_positions(wanted, array.shape[1])
         taken = {str(c): array[:, [c]].toarray().ravel() if issparse(X) else array[:, c] for c in wanted}
         return pd.DataFrame(taken)
@@ -578,8 +579,8 @@ def check_aligned(named: Mapping[str, Any]) -> int:
         first, first_index = indexed[0]
         if index is not first_index and not index.equals(first_index):
             raise ValueError(
-                f"the index of {name} differs from that of {first}, so rows cannot be matched. Align them by row id, as in "
-                f"groups.loc[y_true.index], or pass arrays (.to_numpy()) to match them by position."
+                f"the index of {name} differs from that of {first}, so rows cannot be matched. Align them by row id, for "
+                f"example groups.loc[y_true.index], or pass arrays (.to_numpy()) to match them by position."
             )
     return n_rows
 

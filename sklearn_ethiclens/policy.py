@@ -10,12 +10,12 @@ field can be overridden:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
-from math import isnan
+from math import inf, isnan
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from sklearn_ethiclens.inference._intervals import check_fraction
 from sklearn_ethiclens.inference._resampling import check_method, check_n_resamples
@@ -76,6 +76,14 @@ class Rule:
         get_metric(self.metric)
         if self.minimum is None and self.maximum is None:
             raise ValueError(f"the rule for {self.metric} needs a minimum or a maximum.")
+        if self.basis not in get_args(Basis):
+            raise ValueError(f"basis must be one of {get_args(Basis)}; got {self.basis!r}.")
+        if self.basis == "gap" and self.maximum is None:
+            raise ValueError(f"the rule for {self.metric} judges a gap, which needs a maximum.")
+        low = -inf if self.minimum is None else self.minimum
+        high = inf if self.maximum is None else self.maximum
+        if not low <= high:
+            raise ValueError(f"minimum must not exceed maximum; got {self.minimum!r} and {self.maximum!r}.")
 
     @property
     def threshold(self) -> float:
@@ -228,10 +236,11 @@ class Policy:
         unknown = sorted(set(self.floors) - set(known))
         if unknown:
             raise ValueError(f"floors must be named by {known}; got {unknown}.")
-        repeated = {rule.metric for rule in self.rules if [r.metric for r in self.rules].count(rule.metric) > 1}
-        if repeated:
-            raise ValueError(f"each metric has at most one rule; {sorted(repeated)} have more.")
+        _refuse_repeated(self.rules)
         object.__setattr__(self, "floors", MappingProxyType(dict(self.floors)))
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.rules, self.n_resamples, tuple(sorted(self.floors.items()))))
 
     def __reduce__(self) -> Any:
         return Policy.from_dict, (self.to_dict(),)
@@ -275,17 +284,21 @@ class Policy:
         unknown = sorted(set(changes) - {f.name for f in fields(self)})
         if unknown:
             raise TypeError(f"a policy has no {unknown}; it has {sorted(f.name for f in fields(self))}.")
-        rules = {rule.metric: rule for rule in changes.pop("rules", self.rules)}
+        given = tuple(changes.pop("rules", self.rules))
+        _refuse_repeated(given)
+        rules = {rule.metric: rule for rule in given}
         for name, limit in (thresholds or {}).items():
             metric = get_metric(name)
             if metric.kind == "group" or metric.parity is None:
                 raise ValueError(f"{metric.name} is no comparison with a parity value; it cannot have a threshold.")
             old = rules.get(metric.name)
-            side = "minimum" if metric.scale == "ratio" else "maximum"
+            if metric.scale == "ratio":
+                both = old is not None and old.maximum is not None
+                limits: dict[str, Any] = {"minimum": limit, "maximum": 1 / limit if both else None}
+            else:
+                limits = {"maximum": limit}
             signed = metric.scale == "difference" and metric.low < 0
-            rules[metric.name] = (
-                replace(old, **{side: limit}) if old else Rule(metric.name, absolute=signed, **{side: limit})  # type: ignore[arg-type]
-            )
+            rules[metric.name] = replace(old, **limits) if old else Rule(metric.name, absolute=signed, **limits)
         if direction is not None:
             if direction not in ("below", "both"):
                 raise ValueError(f"direction must be 'below' or 'both'; got {direction!r}.")
@@ -308,6 +321,13 @@ class Policy:
         """Return the policy that :meth:`to_dict` wrote."""
         notes = {name: tuple(map(tuple, data[name])) for name in ("size_notes", "intersection_size_notes")}
         return cls(**{**data, **notes, "rules": tuple(Rule(**rule) for rule in data["rules"])})
+
+
+def _refuse_repeated(rules: Sequence[Rule]) -> None:
+    metrics = [rule.metric for rule in rules]
+    repeated = sorted({metric for metric in metrics if metrics.count(metric) > 1})
+    if repeated:
+        raise ValueError(f"a metric has at most one rule; {repeated} have more.")
 
 
 # ------------------------------------------------------------------------------------------------------------- named

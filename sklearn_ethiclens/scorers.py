@@ -31,6 +31,7 @@ from sklearn_ethiclens._audit import audit_tally
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import (
     MISSING,
+    as_scalar,
     check_aligned,
     column_list,
     encode_column,
@@ -220,7 +221,7 @@ class FairnessScorer:
         try:
             groups = self._groups(X, y, sensitive_features)
             predictions = estimator.predict(X, **_groups_for(estimator, groups))
-            score, reason = self._score(self._count(y, predictions, groups), sample_weight)
+            score, reason = self._score(self._count(y, predictions, groups, sensitive_features), sample_weight)
         except (ValueError, TypeError, KeyError) as error:
             _warn_unscorable(self._name(), f"raises {type(error).__name__}: {error}")
             raise
@@ -233,13 +234,13 @@ class FairnessScorer:
         value, reason = (float("nan"), fold.reason) if fold.reason else self._value(fold, sample_weight)
         return (float("nan"), reason) if reason else (_as_score(value, self.scale, self.flip), "")
 
-    def _count(self, y_true: Any, y_pred: Any, groups: pd.DataFrame) -> _Fold:
+    def _count(self, y_true: Any, y_pred: Any, groups: pd.DataFrame, passed: Any) -> _Fold:
         """Return a fold with its tally, made once for all metrics, and why it cannot be judged."""
         y_true, y_pred = np.asarray(y_true), np.asarray(y_pred)
         tally = Tally.from_predictions(y_true, y_pred, sensitive_features=groups, pos_label=self.pos_label)
         sizes = dict(zip(tally.groups, tally.counts.sum((1, 2)).tolist(), strict=True))
         said = ", ".join(f"{show(group)} (n={n})" for group, n in sizes.items())
-        absent = [group for group in self._expected() if group not in sizes]
+        absent = [group for group in self._expected(passed) if group not in sizes]
         small = [group for group, n in sizes.items() if n < self.min_group_size]
         one_class = not tally.counts[:, :, 0].any() or not tally.counts[:, :, 1].any()
         reason = ""
@@ -253,11 +254,11 @@ class FairnessScorer:
             reason = f"one class is predicted for all {tally.n_rows} rows, so that no disparity could show"
         return _Fold(y_true, y_pred, groups, tally, reason, by_groups=bool(reason) and not one_class)
 
-    def _expected(self) -> list[tuple[Any, ...]]:
-        """Return the groups that each fold must hold: those told, or those of a whole Series."""
+    def _expected(self, passed: Any = None) -> list[tuple[Any, ...]]:
+        """Return the groups that each fold must hold: those told, or those of a whole Series, unless others were passed."""
         if self.groups is not None:
             return [group if isinstance(group, tuple) else (group,) for group in self.groups]
-        if isinstance(self.sensitive_features, pd.Series | pd.DataFrame):
+        if passed is None and isinstance(self.sensitive_features, pd.Series | pd.DataFrame):
             if not hasattr(self, "_known"):
                 columns = sensitive_columns(self.sensitive_features)
                 encoded = [encode_column(column, name) for name, column in columns.items()]
@@ -346,8 +347,8 @@ class FairnessScorer:
         lost = ids.difference(held.index)
         if len(lost):
             raise ValueError(
-                f"{len(lost)} of {len(ids)} rows are not in the index of sensitive_features (first: {lost[0]!r}); it must "
-                f"hold the row ids of X."
+                f"{len(lost)} of {len(ids)} rows are not in the index of sensitive_features (first: {as_scalar(lost[0])!r}); "
+                f"it must hold the row ids of X."
             )
         found = held.loc[ids]
         frame = found.to_frame(_column_name(found)) if isinstance(found, pd.Series) else found
@@ -380,7 +381,8 @@ class FairnessScorer:
         self, y_true: Any, y_pred: Any, *, sensitive_features: Any = None, sample_weight: Any = None
     ) -> float:
         """Return the score of predictions at one threshold; the worst value where it is undefined, since NaN would win."""
-        fold = self._count(y_true, y_pred, self._groups(None, y_true, sensitive_features))
+        groups = self._groups(None, y_true, sensitive_features)
+        fold = self._count(y_true, y_pred, groups, sensitive_features)
         score, reason = self._score(fold, sample_weight)
         if fold.by_groups:  # at any threshold; that one class is predicted beyond the outermost scores is usual
             _warn_unscorable(self._name(), f"is the worst at every threshold: {reason}")
@@ -425,7 +427,8 @@ class FairnessScorer:
     def __repr__(self) -> str:
         source = self.sensitive_features
         shown = f"<{type(source).__name__}, {len(source)} rows>" if hasattr(source, "iloc") else repr(source)
-        direction = {"ratio": "min(r, 1/r)", "difference": "-abs(difference)", "score": "as it is"}[self.scale]
+        as_is = "negated" if self.flip else "as it is"
+        direction = {"ratio": "min(r, 1/r)", "difference": "-abs(difference)", "score": as_is}[self.scale]
         options = {
             "reference": None,
             "pos_label": None,
@@ -526,7 +529,7 @@ class FairnessMultiScorer:
             predictions = cached.predict(X, **_groups_for(estimator, groups))
             weights = {} if sample_weight is None else {"sample_weight": sample_weight}
             scores = {k: float(scorer(cached, X, y, **weights)) for k, scorer in self.performance.items()}
-            fold = first._count(y, predictions, groups)
+            fold = first._count(y, predictions, groups, sensitive_features)
             found = {k: scorer._score(fold, sample_weight) for k, scorer in self.scorers.items()}
             cells = self._cells(fold.tally) if self.pooled else {}
         except (ValueError, TypeError, KeyError) as error:
@@ -619,7 +622,7 @@ def _checked_transport(source: Any) -> Any:
         return None
     if isinstance(source, pd.Series | pd.DataFrame):
         if not source.index.is_unique:
-            repeated = source.index[source.index.duplicated()][0]
+            repeated = as_scalar(source.index[source.index.duplicated()][0])
             raise ValueError(f"the index of sensitive_features repeats {repeated!r}: rows cannot be matched by it.")
         return source
     column_list(source)
@@ -727,7 +730,7 @@ def _quiet_worst_comparison(metric: Metric, tally: Tally, reference: Any, outcom
     with catch_warnings(record=True) as caught:
         simplefilter("always", UndefinedMetricWarning)
         value = worst_comparison(metric, tally, reference=reference, outcome=outcome)
-    reason = "; ".join(str(w.message) for w in caught)
+    reason = "; ".join(str(w.message).rstrip(".") for w in caught)
     return value, (reason or "it is undefined") if np.isnan(value) else ""
 
 

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
 
 from sklearn_ethiclens import FairnessAuditor
 
@@ -19,9 +20,16 @@ INNER = [
     LogisticRegression(),
     DecisionTreeClassifier(random_state=0),
     LinearSVC(),
-    HistGradientBoostingClassifier(max_iter=5),
+    HistGradientBoostingClassifier(max_iter=2),
     make_pipeline(StandardScaler(), LogisticRegression()),
 ]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Many small fits: threads that wait for each other on a busy machine would take minutes."""
+    with threadpool_limits(1):
+        yield
 
 
 # Bare classifiers warn here too: of feature names and of folds with few rows. The array API is skipped with a warning.

@@ -258,7 +258,7 @@ def test_fields_are_replaced_by_name():
         ({"n_resamples": 10}, ValueError, "n_resamples"),
         ({"multiplicity": "bonferroni"}, ValueError, "multiplicity must be 'holm' or 'bh'"),
         ({"reference": "largest"}, ValueError, "reference must be 'highest_rate', 'first' or 'highest_value'"),
-        ({"floors": {"rows": 3}}, ValueError, r"floors must be named by .*'total'.*got \['rows'\]"),
+        ({"floors": {"people": 3}}, ValueError, r"floors must be named by .*'total'.*got \['people'\]"),
         ({"rules": (DI, DI_BOTH)}, ValueError, r"at most one rule; \['disparate_impact'\]"),
     ],
 )

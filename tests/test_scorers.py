@@ -139,7 +139,7 @@ def test_an_unknown_name_is_refused_with_the_near_ones():
 @pytest.mark.parametrize("name", ["statistical_parity_difference", "disparate_impact", "equalized_odds_difference"])
 @pytest.mark.parametrize("outcome", ["favorable", "adverse"])
 def test_the_worst_estimate_is_the_end_of_the_interval_of_the_audit(name, outcome):
-    X, y = rows()
+    X, y = rows(n=900)  # groups that meet the floor for a reference
     options = {"outcome": outcome, "n_resamples": 500, "confidence_level": 0.9, "random_state": 3}
     audited = audit(y, X["yhat"], sensitive_features=X["group"], metrics=[name], **options)
     ends = [end for f in audited.findings if f.metric == name for end in (f.low, f.high)]
@@ -243,7 +243,7 @@ def on_fold(X, y, race, features):
     found = []
     for train, test in FOLDS.split(X, y):
         model = optimizer().fit(features.iloc[train], y.iloc[train], sensitive_features=race.iloc[train])
-        np.random.seed(0)
+        np.random.seed(0)  # noqa: NPY002
         decisions = model.predict(features.iloc[test], sensitive_features=race.iloc[test])
         groups = race.iloc[test].to_numpy()
         found.append(
@@ -266,7 +266,7 @@ class Seeded:
         self.scorer = scorer
 
     def __call__(self, estimator, X, y):
-        np.random.seed(0)
+        np.random.seed(0)  # noqa: NPY002
         return self.scorer(estimator, X, y)
 
 
@@ -374,14 +374,10 @@ def test_a_fold_that_cannot_be_judged_is_said_once_for_all_metrics():
 def test_metrics_undefined_for_themselves_leave_the_others_their_scores():
     X, y = rows()
     y = y.where(X["group"] != "k", 0)  # no positives among k
-    with pytest.warns(
-        FairnessScoringWarning, match="the score of true_positive_rate_difference is NaN: .*k .no actual pos"
-    ):
-        scorer = fairness_scorers(
-            ["true_positive_rate_difference", "selection_rate_difference"],
-            sensitive_features="group",
-            reference="k",
-        )
+    names = ["true_positive_rate_difference", "selection_rate_difference"]
+    scorer = fairness_scorers(names, sensitive_features="group", reference="k")
+    said = r"the score of true_positive_rate_difference is NaN: .*: k \(no positive y_true\)\. A search"
+    with pytest.warns(FairnessScoringWarning, match=said):
         found = scorer(Rule().fit(X, y), X, y)
     assert np.isnan(found["true_positive_rate_difference"])
     assert found["selection_rate_difference"] < 0
@@ -566,7 +562,8 @@ def test_trap_misspelt_column():
 
 
 def test_trap_a_fairness_only_scorer_picks_useless_models():
-    X, y, _ = data()
+    X, _, _ = data()
+    y = (X["a"] + X["b"] > 1.2).astype(int)
     useless = {"logisticregression__C": [1e-9, 1.0]}
     # What the trap is: with fairlearn's metric in the same place, the model that decides alike for all wins at gap 0.
     naive = make_column_gap("race")
@@ -598,7 +595,7 @@ class make_column_gap:
 def test_trap_a_tuned_threshold_that_decides_alike_for_everyone(metric):
     X, y, race = data()
     scorer = make_fairness_scorer(metric, sensitive_features=race)
-    tuned = TunedThresholdClassifierCV(pipe(), scoring=scorer, cv=FOLDS, thresholds=30).fit(X, y)
+    tuned = TunedThresholdClassifierCV(pipe(), scoring=scorer, cv=FOLDS, thresholds=12).fit(X, y)
     assert 0 < tuned.predict(X).mean() < 1
     assert tuned.best_score_ > -1
 
@@ -641,7 +638,9 @@ def test_trap_reordered_indexes():
     )
     with (
         pytest.warns(FairnessScoringWarning, match="differs from that of X"),
-        pytest.raises(ValueError, match=r"index of sensitive_features differs from that of X.*\.loc\[X\.index\]"),
+        pytest.raises(
+            ValueError, match="index of sensitive_features differs from that of X, so rows cannot be matched"
+        ),
     ):
         make_fairness_scorer(METRIC)(model, X, y, sensitive_features=shuffled)
 
@@ -739,7 +738,7 @@ def test_trap_an_unused_category_is_no_group():
 # ------------------------------------------------------------------------- trap: an unweighted audit of a weighted fit
 def weights():
     X, y, race = data()
-    return pd.Series(np.where(race == 2, 5.0, 1.0), index=y.index)
+    return pd.Series(np.where(X["a"] > 0, 5.0, 1.0), index=y.index)
 
 
 def test_trap_unweighted_audit_of_a_weighted_fit_under_routing():
@@ -900,9 +899,8 @@ def test_a_stratified_search_on_text_labels_and_text_groups_runs():
     )
     scoring = fairness_scorers(["disparate_impact"], sensitive_features="age", pos_label="good")
     search = GridSearchCV(model, GRID, cv=StratifiedKFold(3), scoring=scoring, refit="accuracy").fit(X, bunch.target)
-    assert (
-        (search.cv_results_["mean_test_disparate_impact"] > 0) & (search.cv_results_["mean_test_disparate_impact"] <= 1)
-    ).all()
+    found = search.cv_results_["mean_test_disparate_impact"]
+    assert ((found > 0) & (found <= 1)).all()
 
 
 # -------------------------------------------------------------------------------------------------------------- the gate

@@ -241,7 +241,9 @@ class Adjust:
         """Return the changes of the descendants of the rows that change."""
         updates: dict[int, Changes] = {}
         design = np.column_stack([_attribute_input(column, attribute), _design(X, self.inputs, self.levels)])
-        encoded = {j: encode_column(column_at(X, j), f"column {j}") for j in (*self.inputs, *self.models[attribute.name])}
+        encoded = {
+            j: encode_column(column_at(X, j), f"column {j}") for j in (*self.inputs, *self.models[attribute.name])
+        }
         rows = _content(column, encoded.values())
         for stream, (j, (model, classes, span)) in enumerate(self.models[attribute.name].items()):
             uniform = row_uniforms(rows, self.seed, _ADJUST_STREAM + stream)

@@ -29,13 +29,16 @@ class BootstrapBounds(NamedTuple):
     """Intervals of many statistics at once.
 
     ``valid_share`` is the share of replicates where the statistic is defined; ``degenerate`` marks statistics whose
-    replicates are all equal: the interval is a point, and no proof of certainty.
+    replicates are all equal: the interval is a point, and no proof of certainty. ``edge`` marks those with no replicate on
+    one side of the estimate, such as a gap of exactly 0: BCa does not exist there, and the percentile interval stands in,
+    widened to hold the estimate.
     """
 
     low: Floats
     high: Floats
     valid_share: Floats
     degenerate: NDArray[np.bool_]
+    edge: NDArray[np.bool_]
 
 
 def check_method(method: str) -> str:
@@ -212,6 +215,8 @@ def acceleration(values: Floats, weights: Floats) -> Floats:
     mean = (weights * values).sum(-1) / np.where(total > 0, total, 1.0)
     influence = np.where(used, mean[..., None] - values, 0.0)
     scale = np.abs(influence).max(-1, initial=0.0)
+    scale = np.where(scale > 1e-13 * np.abs(values).max(-1, initial=0.0), scale, 0.0)  # less is rounding of the mean
+    influence = np.where(scale[..., None] > 0, influence, 0.0)
     influence = influence / np.where(scale > 0, scale, 1.0)[..., None]
     square, cube = (weights * influence**2).sum(-1), (weights * influence**3).sum(-1)
     return np.where(square > 0, cube / (6 * np.where(square > 0, square, 1.0) ** 1.5), 0.0)
@@ -260,6 +265,7 @@ def bootstrap_bounds(
     degenerate = (n_valid > 0) & (replicates[rows, top] - replicates[:, 0] <= 2 * tolerance)
     tail = (1 - confidence_level) / 2
     shares = np.tile([[tail], [1 - tail]], n_statistics)
+    edge = np.zeros(n_statistics, dtype=bool)
     if method == "bca":
         if jackknife is None or weights is None:
             raise ValueError("BCa needs the leave-one-out values and their weights.")
@@ -267,10 +273,11 @@ def bootstrap_bounds(
         under = np.count_nonzero(replicates < ends[0], axis=1) + np.count_nonzero(replicates <= ends[1], axis=1)
         counted = np.maximum(n_valid, 1)  # where no replicate is defined there is no interval, but no warning either
         share = np.clip(under / (2.0 * counted), 1 / (counted + 1), counted / (counted + 1))
+        edge = ((under == 0) | (under == 2 * n_valid)) & ~degenerate & (n_valid > 0)
         bias, bend = ndtri(share), acceleration(jackknife, weights)
         with np.errstate(divide="ignore"):
             moved = bias + ndtri(shares)
-            shares = ndtr(bias + moved / (1 - bend * moved))
+            shares = np.where(edge, shares, ndtr(bias + moved / (1 - bend * moved)))
     position = np.clip(shares, 0, 1) * top
     lower = np.floor(position).astype(np.intp)
     at, after = replicates[rows, lower], replicates[rows, np.minimum(lower + 1, top)]
@@ -278,7 +285,8 @@ def bootstrap_bounds(
     valid_share = n_valid / n_resamples
     low[np.isnan(estimates) | ((valid_share < MIN_VALID_SHARE) & ~degenerate)] = np.nan
     high[np.isnan(low)] = np.nan
-    return BootstrapBounds(low, high, valid_share, degenerate & ~np.isnan(low))
+    low, high = np.where(edge, np.minimum(low, estimates), low), np.where(edge, np.maximum(high, estimates), high)
+    return BootstrapBounds(low, high, valid_share, degenerate & ~np.isnan(low), edge & ~np.isnan(low))
 
 
 def bootstrap_interval(
@@ -288,7 +296,7 @@ def bootstrap_interval(
     confidence_level: float = 0.95,
     n_resamples: int = 2000,
     method: str = "bca",
-    random_state: int = 0,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Interval:
     """Return the bootstrap interval of any statistic of a table of counts.
@@ -305,7 +313,7 @@ def bootstrap_interval(
         Replicates, at least 100.
     method : {"bca", "percentile"}, default="bca"
         See :func:`bootstrap_bounds`.
-    random_state : int, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed.
     n_jobs : int, optional
         Threads; the result does not depend on them.
@@ -331,8 +339,10 @@ def bootstrap_interval(
     check_fraction(confidence_level, "confidence_level")
     check_n_resamples(n_resamples)
     table = np.asarray(counts)
-    if table.size == 0 or table.min() < 0 or table.sum() == 0:
-        raise ValueError("counts must be a table of at least one row, without negative numbers.")
+    whole = table.dtype.kind in "iuf" and np.isfinite(table).all() and (table == np.floor(table)).all()
+    if table.size == 0 or not whole or table.min() < 0 or table.sum() == 0:
+        raise ValueError("counts must be a table of whole numbers, at least 0 and not all 0.")
+    table, seed = table.astype(np.int64), as_seed(random_state)
     occupied = np.flatnonzero(table)
     flat = table.ravel()[occupied]
 
@@ -341,7 +351,7 @@ def bootstrap_interval(
         full[:, occupied] = cells
         return np.asarray(statistic(full.reshape(-1, *table.shape)), dtype=float)
 
-    draws = draw_cells(flat, n_resamples, random_state, n_jobs)
+    draws = draw_cells(flat, n_resamples, seed, n_jobs)
     deletions = np.tile(flat.astype(float), (flat.size, 1)) - np.eye(flat.size)
     bounds = bootstrap_bounds(
         values(flat[None].astype(float)),
@@ -354,7 +364,7 @@ def bootstrap_interval(
     return Interval(
         float(bounds.low[0]),
         float(bounds.high[0]),
-        method,
+        "percentile" if bounds.edge[0] else method,
         confidence_level,
         degenerate=bool(bounds.degenerate[0]),
         valid_share=float(bounds.valid_share[0]),

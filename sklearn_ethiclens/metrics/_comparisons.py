@@ -43,8 +43,8 @@ def smallest_ratio(rates: Floats) -> Floats:
 def _extremes(rates: Floats) -> tuple[Floats, Floats]:
     defined = ~np.isnan(rates)
     enough = defined.sum(-1) >= 2
-    lowest = np.where(defined, rates, np.inf).min(-1)
-    highest = np.where(defined, rates, -np.inf).max(-1)
+    lowest = np.where(defined, rates, np.inf).min(-1, initial=np.inf)
+    highest = np.where(defined, rates, -np.inf).max(-1, initial=-np.inf)
     return np.where(enough, lowest, np.nan), np.where(enough, highest, np.nan)
 
 
@@ -192,7 +192,9 @@ def calculate_equalized_odds_difference(tpr_difference: float, fpr_difference: f
 
 
 # --------------------------------------------------------------------------------------------------------- reference
-def choose_reference(values: Floats, sizes: NDArray[Any], eligible: NDArray[np.bool_]) -> int:
+def choose_reference(
+    values: Floats, sizes: NDArray[Any], eligible: NDArray[np.bool_], known: NDArray[np.bool_] | None = None
+) -> int:
     """Return the group with the highest value among the eligible; ties by size, then by order.
 
     Parameters
@@ -203,6 +205,8 @@ def choose_reference(values: Floats, sizes: NDArray[Any], eligible: NDArray[np.b
         Rows by group.
     eligible : ndarray of bool of shape (n_groups,)
         Groups that may be chosen. If none may, the largest is named, so that the report can say so.
+    known : ndarray of bool of shape (n_groups,), optional
+        Groups that may be named then: all but the missing bucket; where there is no other, that one.
 
     Returns
     -------
@@ -210,7 +214,8 @@ def choose_reference(values: Floats, sizes: NDArray[Any], eligible: NDArray[np.b
     """
     allowed = eligible & ~np.isnan(values)
     if not allowed.any():
-        return int(np.argmax(sizes))
+        named = np.ones(sizes.size, dtype=bool) if known is None or not known.any() else known
+        return int(np.argmax(np.where(named, sizes, -1)))
     highest = np.max(values[allowed])
     tied = allowed & (values >= highest - 1e-12)
     return int(np.argmax(np.where(tied, sizes, -1)))

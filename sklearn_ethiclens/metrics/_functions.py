@@ -66,7 +66,8 @@ def reference_position(groups: tuple[Group, ...], reference: Any, attributes: tu
     if wanted in groups:
         return groups.index(wanted)
     known = [group[0] if len(attributes) == 1 else group for group in groups]
-    raise ValueError(f"reference of {' & '.join(attributes)} must be one of {listing(known, 30)}; got {reference!r}.")
+    said = wanted[0] if len(wanted) == 1 else wanted
+    raise ValueError(f"reference of {' & '.join(attributes)} must be one of {listing(known, 30)}; got {said!r}.")
 
 
 def worst_comparison(metric: Metric, tally: Tally, *, reference: Any = None, outcome: str = "favorable") -> float:
@@ -116,7 +117,7 @@ def worst_comparison(metric: Metric, tally: Tally, *, reference: Any = None, out
 def _worst_pair(metric: Metric, tally: Tally, confusion: Confusion, reference: Any) -> tuple[float, list[str]]:
     if reference is None:
         eligible = np.array([MISSING not in group for group in tally.groups])
-        position = choose_reference(confusion.rate("favorable_rate"), confusion.count("total"), eligible)
+        position = choose_reference(confusion.rate("favorable_rate"), confusion.count("total"), eligible, eligible)
     else:
         position = reference_position(tally.groups, reference, tally.attributes)
     others = [i for i in range(len(tally.groups)) if i != position]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from io import StringIO
+from itertools import repeat
 from typing import Any
 
 from sklearn_ethiclens.report._words import Facts, Items, Paragraph, Part, Section, Table, scorecard
@@ -113,9 +114,12 @@ def _grid(rows: Iterable[Iterable[str]], widths: list[int], gap: int, style: str
     from rich.table import Table as Grid
     from rich.text import Text
 
-    grid = Grid.grid(padding=(0, gap, 0, 0), pad_edge=False)
-    for columns in widths:
+    grid = Grid.grid(padding=0)  # gaps are columns: versions of rich differ on padding at the edge
+    for i, columns in enumerate(widths):
+        if i:
+            grid.add_column(width=gap)
         grid.add_column(width=columns, overflow="fold")
     for row in rows:
-        grid.add_row(*(Text(cell, style=style or _STYLES.get(cell, ""), overflow="fold") for cell in row))
+        cells = [Text(cell, style=style or _STYLES.get(cell, ""), overflow="fold") for cell in row]
+        grid.add_row(*[cell for pair in zip(repeat(Text()), cells, strict=False) for cell in pair][1:])
     return grid

@@ -470,7 +470,7 @@ def _size(audit: Any) -> tuple[Section, ...]:
 
 def _power(audit: Any) -> tuple[Section, ...]:
     """Return the comparisons with little power, by how little; the weakest judged metric of each."""
-    pairs = [f for f in audit.findings if METRICS[f.metric].kind == "pair" and not isnan(f.power)]
+    pairs = [f for f in audit.findings if METRICS[f.metric].kind == "pair" and not isnan(f.power) and not _left_out(f)]
     judged = [f for f in pairs if f.threshold is not None]
     weakest: dict[str, Finding] = {}
     for f in judged or [f for f in pairs if f.metric in _COMPANIONS[:2]]:

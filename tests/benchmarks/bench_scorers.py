@@ -22,7 +22,12 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sklearn_ethiclens import fairness_scorers, fetch_compas, make_fairness_scorer
 
-METRICS = ["disparate_impact", "statistical_parity_difference", "equalized_odds_difference", "predictive_parity_difference"]
+METRICS = [
+    "disparate_impact",
+    "statistical_parity_difference",
+    "equalized_odds_difference",
+    "predictive_parity_difference",
+]
 REPEATS = 7
 
 

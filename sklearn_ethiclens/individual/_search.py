@@ -1,0 +1,298 @@
+"""The exact k nearest rows, ties included, of any number of rows in memory that grows with the rows.
+
+Trees visit most points in ten dimensions, and an n x n matrix is slow because it is written, read and sorted. This search
+compares blocks of rows that lie close together (in the order of a scikit-learn ``KDTree``) with whatever is not ruled out:
+
+1. the bounding box of a block gives a lower bound of the distance to every row, cheaply;
+2. the rows with the lowest bounds give an upper bound of the k-th distance;
+3. all rows whose lower bound is below it are compared in single precision, with an allowance for rounding;
+4. the few that remain are measured again in double precision, pair by pair, and sorted.
+
+So the result does not depend on blocks, tiles, threads or the linear algebra library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.neighbors import KDTree
+
+from sklearn_ethiclens.individual._blocks import in_blocks
+from sklearn_ethiclens.individual._features import Space
+
+BLOCK_ROWS = 128
+_FIRST_TILE = 512
+_TILE = 2048
+_TIED = 1e-12  # relative; distances this close to the k-th are kept
+_ROUNDING = 2.4e-7  # of single precision, twice
+_MAX_FOUND = 1 << 20  # candidates held by a block before they are measured and cut
+_ONE_HOT_LEVELS = 12
+
+Integers = NDArray[np.intp]
+
+
+class Neighbours(NamedTuple):
+    """Neighbours of a block of rows: those of ``rows[i]`` are ``found[bounds[i]:bounds[i + 1]]``, nearest first.
+
+    The k nearest, and all others at the distance of the last.
+    """
+
+    rows: Integers
+    bounds: Integers
+    found: Integers
+    distance: NDArray[np.float64]
+
+    @property
+    def owner(self) -> Integers:
+        """For each neighbour, the position in ``rows`` of the row it belongs to."""
+        return np.repeat(np.arange(self.rows.size), np.diff(self.bounds))
+
+
+def nearby_order(space: Space) -> Integers:
+    """Return the rows in an order where neighbours in the order lie close together; it matters for speed only."""
+    columns = [np.nan_to_num(values) for values in space.numeric]
+    spread = max([float(np.ptp(values)) for values in columns], default=1.0) or 1.0
+    for codes in space.codes:
+        frequent = np.argsort(-np.bincount(codes + 1), kind="stable")[:_ONE_HOT_LEVELS]
+        columns += [2 * spread * (codes + 1 == level) for level in frequent]
+    points = np.array(columns).T
+    return np.asarray(KDTree(points, leaf_size=BLOCK_ROWS // 2).get_arrays()[1], dtype=np.intp)
+
+
+def nearest(
+    space: Space,
+    rows: Integers,
+    pool: Integers,
+    k: int,
+    consume: Callable[[Neighbours], Any],
+    *,
+    limit: float = np.inf,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    words: str = "neighbours",
+) -> Iterator[Any]:
+    """Yield what ``consume`` makes of the k nearest rows of each block of rows.
+
+    Parameters
+    ----------
+    space : Space
+        The rows and their distance.
+    rows : ndarray of int
+        Whose neighbours are sought, in an order where neighbours lie close together.
+    pool : ndarray of int
+        Where they are sought. A row is no neighbour of itself.
+    k : int
+        How many; fewer are found where the pool or ``limit`` leaves fewer.
+    consume : callable
+        Called in threads with the :class:`Neighbours` of each block.
+    limit : float
+        Only rows at most this far away are found.
+    n_jobs, verbose, words
+        See :func:`in_blocks`.
+    """
+    found_in = _Pool(space, pool)
+    blocks = [rows[start : start + BLOCK_ROWS] for start in range(0, rows.size, BLOCK_ROWS)]
+
+    def work(block: Integers) -> Any:
+        return consume(_search(found_in, block, k, limit))
+
+    return in_blocks(work, blocks, n_jobs=n_jobs, verbose=verbose, words=words)
+
+
+def _search(pool: _Pool, rows: Integers, k: int, limit: float) -> Neighbours:
+    space = pool.space
+    query = pool.query(rows)
+    bounds = pool.lower_bounds(query)
+    most = pool.to_units(limit)
+    near = np.flatnonzero(bounds <= most)
+    if near.size > _FIRST_TILE:
+        near = near[np.argpartition(bounds[near], _FIRST_TILE)]
+        first, rest = near[:_FIRST_TILE], near[_FIRST_TILE:]
+    else:
+        first, rest = near, near[:0]
+    reach = np.full(rows.size, most)
+    own, other, lengths = [], [], []
+
+    def compare(columns: Integers, units: NDArray[Any]) -> None:
+        at = np.flatnonzero(units <= (reach + pool.allowance(query, columns))[:, None])
+        row, column = np.divmod(at, columns.size)
+        candidate = pool.members[columns[column]]
+        different = candidate != rows[row]
+        row, candidate, at = row[different], candidate[different], at[different]
+        own.append(row)
+        other.append(candidate)
+        exact = pool.measured(units.ravel()[at]) if space.function else space.between(rows[row], candidate)
+        lengths.append(exact)
+
+    if first.size:
+        units = pool.units(query, first)
+        if first.size > k:
+            # The row itself may be among them, at distance 0: one more is looked at.
+            kth = np.partition(units, k, axis=1)[:, k]
+            reach = np.minimum(reach, kth + pool.allowance(query, first))
+        compare(first, units)
+        if rest.size:
+            ahead = rest[bounds[rest] <= reach.max() + pool.allowance(query, first)]
+            for start in range(0, ahead.size, _TILE):
+                columns = ahead[start : start + _TILE]
+                compare(columns, pool.units(query, columns))
+                if sum(map(len, own)) > _MAX_FOUND:
+                    kept = _k_nearest(rows, own, other, lengths, k, limit)
+                    own, other, lengths = [kept.owner], [kept.found], [kept.distance]
+    return _k_nearest(rows, own, other, lengths, k, limit)
+
+
+def _k_nearest(
+    rows: Integers, own: list[Any], other: list[Any], lengths: list[Any], k: int, limit: float
+) -> Neighbours:
+    if not own:
+        empty = np.empty(0, dtype=np.intp)
+        return Neighbours(rows, np.zeros(rows.size + 1, dtype=np.intp), empty, np.empty(0))
+    row, found, distance = np.concatenate(own), np.concatenate(other), np.concatenate(lengths)
+    order = np.lexsort((found, distance, row))
+    row, found, distance = row[order], found[order], distance[order]
+    starts = np.searchsorted(row, np.arange(rows.size + 1))
+    last = np.minimum(starts[:-1] + k, starts[1:]) - 1
+    cut = np.full(rows.size, -np.inf)
+    cut[np.diff(starts) > 0] = distance[last[np.diff(starts) > 0]]
+    kept = (distance <= (cut + _TIED * np.abs(cut))[row]) & (distance <= limit) & np.isfinite(distance)
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(row[kept], minlength=rows.size))])
+    return Neighbours(rows, bounds.astype(np.intp), found[kept], distance[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class _Query:
+    """A block of rows in single precision, with its bounding box."""
+
+    rows: Integers
+    numeric: NDArray[np.float32]  # (n_numeric, n_rows)
+    present: NDArray[np.bool_] | None
+    codes: NDArray[np.int32]
+    box_low: NDArray[np.float32]
+    box_high: NDArray[np.float32]
+
+
+class _Pool:
+    """The rows that are searched, in single precision. Lengths are in *units*: sums over features, not yet divided or rooted."""
+
+    def __init__(self, space: Space, members: Integers) -> None:
+        self.space = space
+        self.members = members
+        everything = space.numeric[:, members]
+        self.present = ~np.isnan(everything) if space.missing and len(everything) else None
+        self.numeric = np.nan_to_num(everything, nan=0.0, posinf=np.inf, neginf=-np.inf).astype(np.float32)
+        self.codes = space.codes[:, members]
+        self.largest = float(np.abs(self.numeric).max(initial=0.0))
+
+    def query(self, rows: Integers) -> _Query:
+        """Return a block of rows with its bounding box."""
+        values = self.space.numeric[:, rows]
+        present = ~np.isnan(values) if self.space.missing and len(values) else None
+        numeric = np.nan_to_num(values, nan=0.0).astype(np.float32)
+        return _Query(
+            rows, numeric, present, self.space.codes[:, rows], numeric.min(axis=1), numeric.max(axis=1)
+        )
+
+    def to_units(self, distance: float) -> float:
+        """Return a distance in units."""
+        if self.space.function or not np.isfinite(distance):
+            return float(distance)
+        if self.space.power == 2:
+            return float(distance) ** 2
+        return float(distance) * self.space.n_features
+
+    def measured(self, units: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the distances of the caller's function, which come in double precision."""
+        return units.astype(float)
+
+    def allowance(self, query: _Query, columns: Integers) -> float:
+        """Return how far a length in units may be off for rounding."""
+        if self.space.function:
+            return 0.0
+        p = self.space.n_features + 4
+        if self.space.power == 1:
+            largest = max(self.largest, float(np.abs(query.numeric).max(initial=0.0)), 1.0)
+            return p * _ROUNDING * largest
+        reach = self._centred_norm(query, columns)
+        return p * _ROUNDING * reach
+
+    def _centred_norm(self, query: _Query, columns: Integers) -> float:
+        centre = query.numeric.mean(axis=1, dtype=np.float32)[:, None]
+        far = np.maximum(np.abs(self.numeric[:, columns] - centre).max(axis=1), np.abs(query.numeric - centre).max(axis=1))
+        return float(4 * (far.astype(float) ** 2).sum() + 1e-30)
+
+    def lower_bounds(self, query: _Query) -> NDArray[np.float32]:
+        """Return a lower bound, in units, of the distance of each member to any row of the block."""
+        bounds = np.zeros(self.members.size, dtype=np.float32)
+        if self.space.function:
+            return bounds
+        for j, values in enumerate(self.numeric):
+            if query.present is not None and not query.present[j].all():
+                continue
+            gap = np.maximum(values - query.box_high[j], query.box_low[j] - values)
+            np.maximum(gap, 0, out=gap)
+            if self.present is not None:
+                gap *= self.present[j]
+            if self.space.power == 2:
+                gap *= gap
+            bounds += gap
+        for j, codes in enumerate(self.codes):
+            if (query.codes[j] < 0).any():
+                continue
+            inside = np.zeros(max(codes.max(), query.codes[j].max()) + 2, dtype=bool)
+            inside[query.codes[j] + 1] = True
+            inside[0] = True  # missing in the member: no bound
+            bounds += ~inside[codes + 1]
+        bounds *= np.float32(1 - self.space.n_features * _ROUNDING)
+        if self.space.power == 1:
+            bounds -= np.float32(self.allowance(query, self.members[:0]))
+        return bounds
+
+    def units(self, query: _Query, columns: Integers) -> NDArray[Any]:
+        """Return the lengths between all rows of the block and some members, in units."""
+        space = self.space
+        if space.function:
+            return space.block(query.rows, self.members[columns])
+        if space.power == 2:
+            return self._squares(query, columns)
+        total = np.zeros((query.rows.size, columns.size), dtype=np.float32)
+        gap = np.empty_like(total)
+        differs = np.empty(total.shape, dtype=bool)
+        common = np.full(total.shape, space.n_features, dtype=np.float32) if space.missing else None
+        for j, values in enumerate(self.numeric):
+            np.subtract(query.numeric[j][:, None], values[columns], out=gap)
+            np.abs(gap, out=gap)
+            if common is not None and self.present is not None and query.present is not None:
+                both = query.present[j][:, None] & self.present[j][columns]
+                gap *= both
+                common -= ~both
+            total += gap
+        for j, codes in enumerate(self.codes):
+            ours, theirs = query.codes[j], codes[columns]
+            if common is None and ours.min() == ours.max():
+                total += theirs != ours[0]
+                continue
+            np.not_equal(ours[:, None], theirs, out=differs)
+            if common is not None:
+                both = (ours >= 0)[:, None] & (theirs >= 0)
+                differs &= both
+                common -= ~both
+            total += differs
+        if common is not None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                total *= space.n_features / common
+            total[common == 0] = np.inf
+        return total
+
+    def _squares(self, query: _Query, columns: Integers) -> NDArray[np.float32]:
+        """Return squared lengths by one matrix product, around the centre of the block so that little cancels."""
+        centre = query.numeric.mean(axis=1, dtype=np.float32)[:, None]
+        ours, theirs = query.numeric - centre, self.numeric[:, columns] - centre
+        squares = np.matmul(-2 * ours.T, theirs)
+        squares += np.einsum("ij,ij->j", ours, ours)[:, None]
+        squares += np.einsum("ij,ij->j", theirs, theirs)
+        return squares

@@ -16,7 +16,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier, check_cv, cross_validate
 from sklearn.utils import _safe_indexing, check_array, get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object, process_routing
+from sklearn.utils.metadata_routing import (
+    UNUSED,
+    MetadataRouter,
+    MethodMapping,
+    get_routing_for_object,
+    process_routing,
+)
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d, validate_data
@@ -101,6 +107,9 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> auditor.audit_.tally.n_rows
     1000
     """
+
+    # score names sample_weight so that a weighted search weighs it; whether it is requested, the wrapped estimator says.
+    __metadata_request__score = {"sample_weight": UNUSED}
 
     def __init__(
         self,
@@ -478,7 +487,7 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self._delegate("decision_function", X, (), params)
 
     @available_if(_inner_has("score"))
-    def score(self, X, y, **params):
+    def score(self, X, y, sample_weight=None, **params):
         """Return the wrapped classifier's ``score``.
 
         Parameters
@@ -487,6 +496,8 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Features.
         y : array-like of shape (n_samples,)
             True labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, passed on if given.
         **params
             Passed on.
 
@@ -494,6 +505,8 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         float
         """
+        if sample_weight is not None:
+            params["sample_weight"] = sample_weight
         return self._delegate("score", X, (y,), params)
 
     @property
@@ -600,7 +613,11 @@ def _hash_rows(X) -> Any:
     else:
         array = np.asarray(X)
         frame = pd.DataFrame(array.reshape(len(array), -1))
-    return pd.util.hash_pandas_object(frame.set_axis(range(frame.shape[1]), axis=1), index=False).to_numpy()
+    frame = frame.set_axis(range(frame.shape[1]), axis=1)
+    try:
+        return pd.util.hash_pandas_object(frame, index=False).to_numpy()
+    except TypeError:  # dicts and the like cannot be factorized; without that they are hashed as text
+        return pd.util.hash_pandas_object(frame, index=False, categorize=False).to_numpy()
 
 
 def _hash_sparse(X) -> Any:

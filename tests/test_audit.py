@@ -229,6 +229,17 @@ def test_equal_error_rates_of_small_groups_are_not_cleared_on_an_interval_withou
     assert finding.verdict is not CLEARED or finding.low <= finding.value <= finding.high
 
 
+@pytest.mark.parametrize("cell", [2, 3, 4, 5])
+def test_a_handful_of_rows_is_not_cleared_on_an_interval_without_width(cell):
+    # equal tables: some replicates of the gap are exactly 0, the others above; both ends of BCa fall on those at 0
+    counts = (cell,) * 4
+    policy = ETHICLENS.replace(floors={})
+    finding = pick(
+        quiet(labelled(a=counts, b=counts), policy=policy, n_resamples=2000), "equalized_odds_difference", "b"
+    )
+    assert finding.verdict is INCONCLUSIVE or finding.high - finding.low > 0.01
+
+
 def test_a_degenerate_interval_of_a_descriptive_metric_is_marked():
     finding = pick(quiet(selected(a=(0, 300), b=(100, 300))), "selection_rate", "a")
     assert finding.method == "BCa, degenerate"

@@ -38,7 +38,9 @@ def quiet(y_true, y_pred, **keywords):
 def by_pandas(columns, y_true, y_pred):
     """Counts by group of pandas: {(group values..., y_true, y_pred): n}."""
     frame = pd.DataFrame({**columns, "_t": y_true, "_p": y_pred})
-    return {key: int(n) for key, n in frame.groupby([*columns, "_t", "_p"], dropna=False).size().items() if n}
+    return {
+        key: int(n) for key, n in frame.groupby([*columns, "_t", "_p"], dropna=False, observed=True).size().items() if n
+    }
 
 
 def by_tally(tally):

@@ -2,7 +2,8 @@
 
 from sklearn_ethiclens.counterfactual._audit import CounterfactualAudit, PairFinding
 from sklearn_ethiclens.counterfactual._paired_tally import PairedTally
-from sklearn_ethiclens.counterfactual._probe import CounterfactualProbe, ProbeScorer
+from sklearn_ethiclens.counterfactual._probe import CounterfactualProbe
+from sklearn_ethiclens.counterfactual._scorer import ProbeScorer
 from sklearn_ethiclens.counterfactual._strategies import STRATEGIES, Strategy
 
 __all__ = [

@@ -229,7 +229,8 @@ def change(X: Any, updates: Mapping[int, Changes]) -> Any:
         for j, changes in updates.items():
             series = X.iloc[:, j]
             new = _pandas_values(series, changes)
-            out.isetitem(j, pd.Series(new, index=X.index, name=series.name, dtype=series.dtype, copy=False))
+            column: Any = pd.Series(new, index=X.index, name=series.name, dtype=series.dtype, copy=False)
+            out.isetitem(j, column)
         return out
     names = frame_columns(X)
     if names is None:
@@ -299,10 +300,10 @@ def _pandas_values(series: pd.Series, changes: Changes) -> Any:
 
 def _cast(values: Any, dtype: np.dtype[Any], name: Any) -> Any:
     """Return values in a numpy type that holds them exactly (floats: as well as they can)."""
-    if dtype == object:
+    if dtype.kind == "O":
         return values
     given = np.asarray(values)
-    if given.dtype == object:
+    if given.dtype.kind == "O":
         given = np.array(given.tolist())
     try:
         cast = given.astype(dtype)

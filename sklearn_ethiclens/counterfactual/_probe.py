@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
-from sklearn.utils.metadata_routing import MetadataRequest
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_ethiclens._validation import (
@@ -25,7 +24,8 @@ from sklearn_ethiclens._validation import (
     frame_columns,
     listing,
 )
-from sklearn_ethiclens.counterfactual._audit import CounterfactualAudit, Support, audit_probe
+from sklearn_ethiclens.counterfactual._asking import Support, audit_probe
+from sklearn_ethiclens.counterfactual._audit import CounterfactualAudit
 from sklearn_ethiclens.counterfactual._columns import (
     Attribute,
     change,
@@ -34,15 +34,16 @@ from sklearn_ethiclens.counterfactual._columns import (
     positions,
     read,
 )
+from sklearn_ethiclens.counterfactual._scorer import ProbeScorer
 from sklearn_ethiclens.counterfactual._strategies import Context, get_strategy
-from sklearn_ethiclens.exceptions import ActiveProbeWarning, FairnessScoringWarning, StaleColumnWarning
+from sklearn_ethiclens.exceptions import ActiveProbeWarning, StaleColumnWarning
 from sklearn_ethiclens.inference._resampling import as_seed
 
-__all__ = ["CounterfactualProbe", "ProbeScorer"]
+__all__ = ["CounterfactualProbe"]
 
 _DISCRETE_LEVELS = 1000  # a text column with more values than this, or than a tenth of its rows, is no category
 _EVIDENCE = 5  # rows a value must have before a column that is constant in it counts as derived
-STATISTICS = ("flip_rate", "to_positive", "to_negative", "score_change_rate", "mean_absolute_change", "max_change")
+_SLIP = 1e-3  # of the count under independence: a pair below it is an error of entry (Adult has one female husband)
 
 
 class CounterfactualProbe(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -476,63 +477,6 @@ class CounterfactualProbe(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         return tags
 
 
-# ------------------------------------------------------------------------------------------------------------- scoring
-class ProbeScorer:
-    """A scorer made by :meth:`CounterfactualProbe.scorer`; greater is better, 0 is the best."""
-
-    def __init__(self, probe: CounterfactualProbe, statistic: str, *, threshold: float, pos_label: Any) -> None:
-        if statistic not in STATISTICS:
-            raise ValueError(f"statistic must be one of {listing(STATISTICS)}; got {statistic!r}.")
-        self.probe, self.statistic, self.threshold, self.pos_label = probe, statistic, threshold, pos_label
-
-    def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
-        """Return the score of a fitted estimator.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted.
-        X : frame or array of shape (n_rows, n_features)
-            Features, as the search holds them.
-        y : ignored
-            Nothing here depends on true labels.
-
-        Returns
-        -------
-        float
-        """
-        probe = self.probe if hasattr(self.probe, "values_") else clone(self.probe).fit(X)
-        found = audit_probe(
-            probe, estimator, probe._checked(X, reset=False), None, self.threshold, self.pos_label, search_proxies=False
-        )
-        counts = found.tally.counts
-        reason = ""
-        if not counts.sum():
-            reason = "no row has an alternative value"
-        elif not counts[:, 1, :].any() and not counts[:, :, 1].any():
-            reason = "every row is decided negative"
-        elif not counts[:, 0, :].any() and not counts[:, :, 0].any():
-            reason = "every row is decided positive"
-        if reason:
-            warn(f"{self!r} is NaN: {reason}.", FairnessScoringWarning, stacklevel=2)
-            return float("nan")
-        values = np.array([getattr(pair, self.statistic) for pair in found.pairs])
-        return -float(np.average(values, weights=[pair.n for pair in found.pairs]))
-
-    def get_metadata_routing(self) -> MetadataRequest:
-        """Return that nothing is requested."""
-        return MetadataRequest(owner=self)
-
-    def _accept_sample_weight(self) -> bool:
-        return False
-
-    def __sklearn_clone__(self) -> ProbeScorer:
-        return self
-
-    def __repr__(self) -> str:
-        return f"ProbeScorer({self.statistic!r}, {list(self.probe._called()) if hasattr(self.probe, '_attributes') else self.probe.sensitive_features!r}, greater_is_better)"
-
-
 # -------------------------------------------------------------------------------------------------------------- moving
 def _pairs(attribute: Attribute, rule: str, max_values: int) -> dict[Any, Any]:
     """Return "swap" or "next" as a mapping."""
@@ -582,8 +526,11 @@ def _hashable_in(key: Any, known: Mapping[Any, Any]) -> bool:
 
 
 def _occurring_pairs(codes: NDArray[Any], other: NDArray[Any], n: int, m: int) -> NDArray[np.bool_]:
+    """Return which pairs of values occur: more often than a slip of the pen, where thousands were to be expected."""
     known = codes >= 0
-    return np.bincount(codes[known] * m + other[known], minlength=n * m).reshape(n, m) > 0
+    table = np.bincount(codes[known] * m + other[known], minlength=n * m).reshape(n, m)
+    expected = table.sum(1, keepdims=True) * table.sum(0, keepdims=True) / max(table.sum(), 1)
+    return table > _SLIP * expected
 
 
 def _follows(codes: NDArray[Any], other: Column, attribute: Attribute) -> bool:

@@ -254,7 +254,8 @@ class Adjust:
                 after[:, 0] = attribute.values.index(value) if attribute.countable else value
                 if classes:
                     codes = positions(encoded[j], classes)[at]
-                    new = _same_place(codes, *(_cumulated(model, d) for d in (design[at], after)), uniform[at])
+                    before, later = _cumulated(model, design[at]), _cumulated(model, after)
+                    new = _same_place(codes, before, later, uniform[at])
                     objects = np.empty(len(classes), dtype=object)
                     objects[:] = classes
                     moved, values = new != codes, objects[new]
@@ -279,7 +280,8 @@ def _descendant_model(
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     feature = encode_column(column_at(context.X, j), f"column {context.names[j]!r}")
-    settings = {"categorical_features": categorical or None, "random_state": context.seed % (1 << 32)}
+    settings: dict[str, Any] = {"max_iter": 50, "learning_rate": 0.2, "max_leaf_nodes": 15, "min_samples_leaf": 20}
+    settings |= {"categorical_features": categorical or None, "random_state": context.seed % (1 << 32)}
     if is_numeric(feature):
         numbers = as_floats(feature)
         used = known & ~np.isnan(numbers)
@@ -349,7 +351,7 @@ def _content(column: Column, others: Any) -> pd.DataFrame:
 def _categorical(column: Column) -> Any:
     if is_numeric(column):
         return as_floats(column)
-    return pd.Categorical.from_codes(column.codes, [repr(level) for level in column.levels])
+    return pd.Categorical.from_codes(column.codes.astype(np.int64), pd.Index([repr(v) for v in column.levels]))
 
 
 # ----------------------------------------------------------------------------------------------------------- catalogue

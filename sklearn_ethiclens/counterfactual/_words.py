@@ -114,9 +114,13 @@ def _attribute(audit: Any, name: str) -> Section:
         shown = [pair for pair in pairs if pair in highest]
     scored = any(not isnan(pair.mean_change) for pair in pairs)
     supported = any(not isnan(pair.off_support) for pair in pairs)
-    header = ["from -> to\nrows", "flips\ninterval", "to pos\nto neg"]
-    header += ["mean change\ninterval", "mean\n|change|", "max"] * scored + ["off\nsupport"] * supported
-    parts.append(Table((*header, "band\np adj"), (("", tuple(_row(pair, scored, supported) for pair in shown)),)))
+    header = ["from\nto", "flips\ninterval", "to pos\nto neg"]
+    header += ["mean change\ninterval", "|change|\nmaximum"] * scored + ["off\nsupport"] * supported
+    blocks: dict[str, list[tuple[str, ...]]] = {}
+    for pair in shown:
+        heading = f"{label(pair.source)} (n={pair.n})"
+        blocks.setdefault(heading, []).append(_row(pair, scored, supported))
+    parts.append(Table((*header, "band\np adj"), tuple((heading, tuple(rows)) for heading, rows in blocks.items())))
     if len(shown) < len(pairs):
         parts.append(
             Paragraph(f"The {len(pairs) - len(shown)} of {len(pairs)} pairs with lower flip rates are not shown.")
@@ -127,7 +131,7 @@ def _attribute(audit: Any, name: str) -> Section:
 
 def _row(pair: Any, scored: bool, supported: bool) -> tuple[str, ...]:
     cells = [
-        f"{label(pair.source)} -> {label(pair.target)}\nn={pair.n}",
+        label(pair.target),
         f"{number(pair.flip_rate)}\n{_short(pair.flip_low)}-{_short(pair.flip_high)}",
         f"{_short(pair.to_positive)}\n{_short(pair.to_negative)}",
     ]
@@ -135,11 +139,10 @@ def _row(pair: Any, scored: bool, supported: bool) -> tuple[str, ...]:
         ends = f"{_short(pair.mean_change_low)},{_short(pair.mean_change_high)}"
         cells += [
             f"{number(pair.mean_change)}\n{'' if isnan(pair.mean_change_low) else ends}",
-            number(pair.mean_absolute_change),
-            number(pair.max_change),
+            f"{number(pair.mean_absolute_change)}\n{number(pair.max_change)}",
         ]
     if supported:
-        cells.append("-" if isnan(pair.off_support) else f"{pair.off_support:.1%}")
+        cells.append("-" if isnan(pair.off_support) else f"{pair.off_support:.0%}")
     p = pvalue_words(pair.pvalue_adjusted)
     return (*cells, f"{pair.band}\n{p if p.startswith('<') else f'p {p}' if p else ''}")
 
@@ -167,8 +170,9 @@ def _support(audit: Any, name: str, pairs: Sequence[Any]) -> str:
     blamed = sorted(columns, key=lambda column: -columns[column])
     on = f"{flips_on / (rows - off):.3f}" if rows - off > 0.5 else "undefined"
     return (
-        f"Off support: {off / rows:.1%} of the changed rows pair the new value with one of another column that it never "
-        f"occurred with in fit, most by {some(map(label, blamed), 3)}. Flip rate {flips_off / off:.3f} there, {on} elsewhere."
+        f"Off support: {off / rows:.1%} of the changed rows pair the new value with one of another column that it never (or "
+        f"next to never) occurred with in fit, most by {some(map(label, blamed), 3)}. Flip rate {flips_off / off:.3f} there, "
+        f"{on} elsewhere."
     )
 
 

@@ -84,7 +84,9 @@ class Space:
     def take(self, rows: NDArray[Any]) -> Space:
         """Return the space of some rows."""
         numeric, codes = self.numeric[:, rows], self.codes[:, rows]
-        return Space(np.ascontiguousarray(numeric), np.ascontiguousarray(codes), self.power, self.missing, self.function)
+        return Space(
+            np.ascontiguousarray(numeric), np.ascontiguousarray(codes), self.power, self.missing, self.function
+        )
 
     def between(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
         """Return the distance of each pair of rows; the bytes do not depend on what other pairs are asked for.
@@ -168,6 +170,7 @@ def _columns(X: Any) -> tuple[list[tuple[Any, Any]], pd.Index]:
             "X is sparse; distances between people need dense features. Pass X.toarray(), or fewer columns (for example "
             "TruncatedSVD(50).fit_transform(X))."
         )
+    named: list[tuple[Any, Any]]
     if isinstance(X, pd.DataFrame):
         named, index = [(name, X.iloc[:, i]) for i, name in enumerate(X.columns)], X.index
     elif nw.dependencies.is_into_dataframe(X) or isinstance(X, nw.DataFrame):
@@ -197,7 +200,9 @@ def _categorical(wanted: Sequence[Any] | None, names: list[Any]) -> set[int]:
         raise TypeError(f"categorical_features must be a list of columns; got the text {wanted!r}: pass [{wanted!r}].")
     absent = [name for name in wanted if name not in names]
     if absent:
-        raise ValueError(f"categorical_features {listing(absent)} are not among the columns of X: {listing(names, 30)}.")
+        raise ValueError(
+            f"categorical_features {listing(absent)} are not among the columns of X: {listing(names, 30)}."
+        )
     return {i for i, name in enumerate(names) if name in set(wanted)}
 
 
@@ -302,7 +307,9 @@ def starts_of_equal_rows(features: Features) -> NDArray[np.intp]:
 def check_metric(metric: Any, scale: Any) -> tuple[str, str | None]:
     """Return the name of the metric and the scale it is used with."""
     if not callable(metric) and metric not in METRICS:
-        raise ValueError(f"metric must be one of {listing(METRICS)} or a callable of two blocks of rows; got {metric!r}.")
+        raise ValueError(
+            f"metric must be one of {listing(METRICS)} or a callable of two blocks of rows; got {metric!r}."
+        )
     if scale == "auto":
         return (_name_of(metric), "standard") if callable(metric) else (metric, _DEFAULT_SCALE[metric])
     if scale not in SCALES:
@@ -316,7 +323,7 @@ def _name_of(metric: Any) -> str:
 
 def make_space(features: Features, metric: Metric, scale: str | None) -> Space:
     """Return the scaled features with their distance; refuse, by name, what the metric cannot take."""
-    missing = np.isnan(features.numeric).any(axis=1)
+    missing: NDArray[np.bool_] = np.isnan(features.numeric).any(axis=1)
     if metric != "mixed":
         words = repr(metric) if isinstance(metric, str) else "a callable"
         if features.categorical_names:

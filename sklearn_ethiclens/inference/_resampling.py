@@ -270,18 +270,19 @@ def bootstrap_bounds(
         if jackknife is None or weights is None:
             raise ValueError("BCa needs the leave-one-out values and their weights.")
         ends = (estimates - tolerance)[:, None], (estimates + tolerance)[:, None]
-        under = np.count_nonzero(replicates < ends[0], axis=1) + np.count_nonzero(replicates <= ends[1], axis=1)
+        lower = np.count_nonzero(replicates < ends[0], axis=1)
+        upper = np.count_nonzero(replicates <= ends[1], axis=1)
         counted = np.maximum(n_valid, 1)  # where no replicate is defined there is no interval, but no warning either
-        share = np.clip(under / (2.0 * counted), 1 / (counted + 1), counted / (counted + 1))
-        edge = ((under == 0) | (under == 2 * n_valid)) & ~degenerate & (n_valid > 0)
+        share = np.clip((lower + upper) / (2.0 * counted), 1 / (counted + 1), counted / (counted + 1))
+        edge = ((lower == 0) | (upper == n_valid)) & ~degenerate & (n_valid > 0)
         bias, bend = ndtri(share), acceleration(jackknife, weights)
         with np.errstate(divide="ignore"):
             moved = bias + ndtri(shares)
             shares = np.where(edge, shares, ndtr(bias + moved / (1 - bend * moved)))
     position = np.clip(shares, 0, 1) * top
-    lower = np.floor(position).astype(np.intp)
-    at, after = replicates[rows, lower], replicates[rows, np.minimum(lower + 1, top)]
-    low, high = at + (position - lower) * (after - at)
+    before = np.floor(position).astype(np.intp)
+    at, after = replicates[rows, before], replicates[rows, np.minimum(before + 1, top)]
+    low, high = at + (position - before) * (after - at)
     valid_share = n_valid / n_resamples
     low[np.isnan(estimates) | ((valid_share < MIN_VALID_SHARE) & ~degenerate)] = np.nan
     high[np.isnan(low)] = np.nan

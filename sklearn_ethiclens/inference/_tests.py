@@ -253,7 +253,9 @@ def mcnemar_test(gained: npt.ArrayLike, lost: npt.ArrayLike) -> McNemarTestResul
     statistic = np.where(total > 0, (b - c) ** 2 / np.where(total > 0, total, 1.0), 0.0 * total)
     pvalue = np.array(chdtrc(1, statistic), dtype=np.float64)
     pvalue[few] = np.minimum(2 * stats.binom.cdf(np.minimum(b, c)[few], total[few], 0.5), 1.0)
-    test = np.where(few, "exact", np.where(defined, "chi2", None))
+    test = np.full(total.shape, None, dtype=object)
+    test[defined] = "chi2"
+    test[few] = "exact"
     return McNemarTestResult(statistic[()], pvalue[()], test[()])
 
 

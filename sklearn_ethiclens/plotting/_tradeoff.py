@@ -131,6 +131,7 @@ class TradeoffDisplay:
             frontier["performance"],
             drawstyle="steps-pre" if self.is_ratio else "steps-post",
             color=_BLUE,
+            marker="o",
             linewidth=1.5,
             zorder=2,
             label="frontier: no candidate is better in both",
@@ -148,7 +149,8 @@ class TradeoffDisplay:
         ax.set_ylabel(f"{self.performance.replace('_', ' ')}, greater is better →")
         ax.set_title("Mean of the folds; bars: standard deviation over folds", fontsize="medium", loc="left")
         ax.margins(0.08)
-        ax.legend(fontsize="small", framealpha=0.9)
+        # Below the axes, where it hides no candidate.
+        ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(0.0, -0.15), borderaxespad=0.0, frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -177,7 +179,8 @@ class TradeoffDisplay:
             known = rows.dropna(subset=["disparity", "performance"])
             edge = rows[rows["disparity"].isna() & rows["performance"].notna()]
             style = {"color": _ORANGE, "marker": marker, "s": 40, "linewidths": 1.5, "zorder": 4}
-            label = f"not to be chosen ({len(rows)}): {reason}"
+            where = ", drawn at the right edge" if len(edge) == len(rows) else ""
+            label = f"not to be chosen ({len(rows)}): {reason}{where}"
             ax.scatter(known["disparity"], known["performance"], label=label, **style)
             if len(edge):
                 across = ax.get_yaxis_transform()  # x in parts of the axes, y in data
@@ -193,7 +196,7 @@ class TradeoffDisplay:
             edgecolors="black",
             linewidths=1.6,
             zorder=5,
-            label=f"chosen: {', '.join(f'{k}={v}' for k, v in row['params'].items())}",
+            label=f"chosen: {', '.join(_short(str(k)) + f'={v}' for k, v in row['params'].items())}",
         )
 
     def __repr__(self) -> str:
@@ -201,3 +204,8 @@ class TradeoffDisplay:
             f"TradeoffDisplay({len(self.table)} candidates, {int(self.table['on_frontier'].sum())} on the frontier of "
             f"{self.performance} and {self.disparity})"
         )
+
+
+def _short(parameter: str) -> str:
+    """Return the name of a parameter without the steps it is reached by."""
+    return parameter.rsplit("__", 1)[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import narwhals as nw
@@ -245,6 +246,8 @@ def change(X: Any, updates: Mapping[int, Changes]) -> Any:
         for mask, given in changes:
             rows = np.flatnonzero(mask).tolist()
             many = given.tolist() if isinstance(given, np.ndarray) else [given] * len(rows)
+            if frame[names[j]].dtype == nw.Date:
+                many = [value.date() if isinstance(value, datetime) else value for value in many]
             for row, value in zip(rows, many, strict=True):
                 values[row] = value
         frame = nw.from_native(_with_column(frame.to_native(), names[j], j, values), eager_only=True)

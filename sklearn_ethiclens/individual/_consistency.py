@@ -360,24 +360,25 @@ def _over_neighbours(
     weight = np.diff(np.append(starts, n))
     point = np.repeat(np.arange(starts.size), weight)
     total = np.add.reduceat(scores, starts)
-    measured = np.zeros(n, dtype=bool)
-    measured[draw_rows(n, max_samples, seed)] = True
+    drawn = np.zeros(n, dtype=bool)
+    drawn[draw_rows(n, max_samples, seed)] = True
+    blank = np.isinf(space.between(starts, starts)) if space.missing else np.zeros(starts.size, dtype=bool)
+    measured = drawn & ~blank[point]  # a row without any feature is like no other, nor like itself
 
     alike = weight - (not include_self)  # rows with the same features, at distance 0
     wanted = np.maximum(k - alike, 0)  # rows still to be found elsewhere
     nearby = np.zeros(starts.size)  # the sum of their scores
     taken = np.zeros(starts.size)  # how many were found
-    in_differences = np.zeros(
-        (2, starts.size)
-    )  # what each point adds to others' differences: per unit of score, and at all
+    # What each point adds to the differences of others: by unit of score, and at all.
+    in_differences = np.zeros((2, starts.size))
     sought = np.logical_or.reduceat(measured, starts) & (wanted > 0)
 
     def means_of(rows: Integers, owner: Integers, nearby: Floats, taken: Floats) -> tuple[Floats, Floats]:
         """The mean of the neighbours of rows, given the sums over those found elsewhere; and how many they are."""
-        own = scores[rows] * (not include_self)
-        count = alike[owner] + taken
-        with np.errstate(invalid="ignore"):
-            return (total[owner] - own + nearby) / count, count
+        own, count = scores[rows], alike[owner] + taken
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = (total[owner] - own * (not include_self) + nearby) / count
+        return np.where(np.abs(mean - own) <= _GUARD, own, mean), count
 
     def consume(block: Neighbours) -> tuple[Any, ...]:
         owner, rows = block.owner, block.rows
@@ -400,9 +401,8 @@ def _over_neighbours(
             np.add.at(in_differences[0], found, by_score)
             np.add.at(in_differences[1], found, at_all)
 
-    enough = wanted == 0
     mean, count = means_of(np.arange(n), point, nearby[point], taken[point])
-    undefined = measured & ~((count > 0) & (enough | (taken > 0) | (alike > 0))[point])
+    undefined = (drawn & blank[point]) | (measured & (count == 0))
     measured &= ~undefined
     n_measured, difference = int(measured.sum()), np.abs(scores - mean)
     if undefined.any():

@@ -323,7 +323,7 @@ def _name_of(metric: Any) -> str:
 
 def make_space(features: Features, metric: Metric, scale: str | None) -> Space:
     """Return the scaled features with their distance; refuse, by name, what the metric cannot take."""
-    missing: NDArray[np.bool_] = np.isnan(features.numeric).any(axis=1)
+    missing = np.array([np.isnan(values).any() for values in features.numeric], dtype=bool)
     if metric != "mixed":
         words = repr(metric) if isinstance(metric, str) else "a callable"
         if features.categorical_names:

@@ -28,7 +28,7 @@ METRICS = [
     "equalized_odds_difference",
     "predictive_parity_difference",
 ]
-REPEATS = 7
+REPEATS = 5
 
 
 def main() -> None:

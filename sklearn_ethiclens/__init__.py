@@ -15,6 +15,7 @@ from sklearn_ethiclens._validation import MISSING
 from sklearn_ethiclens._version import __version__
 from sklearn_ethiclens.datasets import fetch_compas, load_german_credit
 from sklearn_ethiclens.metrics import METRICS
+from sklearn_ethiclens.plotting import TradeoffDisplay
 from sklearn_ethiclens.policy import POLICIES, Policy, Rule, Verdict
 from sklearn_ethiclens.scorers import (
     fairness_scorers,
@@ -36,6 +37,7 @@ __all__ = [
     "Policy",
     "Rule",
     "Tally",
+    "TradeoffDisplay",
     "Verdict",
     "__version__",
     "audit",

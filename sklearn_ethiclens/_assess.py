@@ -232,13 +232,17 @@ class _Margin:
         return bounds | (self._batch(waiting) if waiting else {})
 
     def _batch(self, parts: Sequence[tuple[str, Floats, Floats, Floats, Floats]]) -> dict[str, BootstrapBounds]:
-        width = max(part[3].shape[1] for part in parts)
         names, sizes = [part[0] for part in parts], [part[1].size for part in parts]
+        shape = sum(sizes), max(part[3].shape[1] for part in parts)
+        jackknife, weights = np.zeros(shape), np.zeros(shape)  # shorter rows end in deletions without weight
+        for start, (_, values, _, left_out, stands_for) in zip(np.cumsum([0, *sizes]), parts, strict=False):
+            block = slice(start, start + values.size), slice(left_out.shape[1])
+            jackknife[block], weights[block] = left_out, stands_for
         bounds = bootstrap_bounds(
             np.concatenate([part[1] for part in parts]),
             np.concatenate([part[2] for part in parts]),  # a copy, which the intervals may sort
-            np.concatenate([_widened(part[3], width) for part in parts]),
-            np.concatenate([_widened(part[4], width) for part in parts]),
+            jackknife,
+            weights,
             confidence_level=self.policy.confidence_level,
             method=self.policy.method,
         )
@@ -561,11 +565,6 @@ def _has_test(metric: Metric) -> bool:
     if metric.name.startswith("theil"):
         return False
     return len(metric.rates) == 1 or (metric.parity == 0 and metric.low == 0)
-
-
-def _widened(array: Floats, width: int) -> Floats:
-    """Return leave-one-out values, or weights, padded to a common number of deletions; padding has no weight."""
-    return np.pad(array, ((0, 0), (0, width - array.shape[1])))
 
 
 def _no_bounds(size: int) -> BootstrapBounds:

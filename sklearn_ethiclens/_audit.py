@@ -559,6 +559,62 @@ random_state
     >>> audit_tally(tally).verdict
     <Verdict.FLAGGED: 'FLAGGED'>
     """
+    settings = audit_settings(
+        tally,
+        outcome=outcome,
+        reference=reference,
+        intersections=intersections,
+        policy=policy,
+        method=method,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        multiplicity=multiplicity,
+        metrics=metrics,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
+    _warn_of_percentile(settings.policy)
+    found = assess(tally, settings)
+    _warn_of_undefined(found)
+    for block in settings.plan:
+        if len(tally.marginal(block).groups) < 2:
+            warn(f"{show(block)} has one group only; nothing can be compared.", SampleSizeWarning, stacklevel=3)
+    return Audit(
+        tally=tally,
+        findings=found.findings,
+        policy=settings.policy,
+        parameters={
+            "outcome": outcome,
+            "pos_label": label_to_json(tally.pos_label),
+            "plan": [list(attributes) for attributes in settings.plan],
+            "metrics": _asked(metrics),
+            "random_state": settings.seed,
+        },
+        provenance=_provenance(tally),
+        tests=found.tests,
+        references=found.references,
+        composite=found.composite,
+        minimum_disparate_impact=found.minimum_disparate_impact,
+        notes=found.notes,
+    )
+
+
+def audit_settings(
+    tally: Tally,
+    *,
+    outcome: str = "favorable",
+    reference: Any = None,
+    intersections: Any = None,
+    policy: str | Policy = "ethiclens",
+    method: str | None = None,
+    confidence_level: float | None = None,
+    n_resamples: int | None = None,
+    multiplicity: str | None = None,
+    metrics: Sequence[str] | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+) -> Settings:
+    """Return how a tally will be audited; every argument is checked, nothing is computed."""
     if not isinstance(tally, Tally):
         raise TypeError(f"tally must be a Tally; got {type(tally).__name__}. Use audit(...) for rows.")
     if tally.n_rows == 0:
@@ -572,42 +628,16 @@ random_state
         "multiplicity": multiplicity,
     }
     chosen = get_policy(policy).replace(**{key: value for key, value in asked.items() if value is not None})
-    _warn_of_percentile(chosen)
     plan = tuple((name,) for name in tally.attributes) + _intersections(intersections, tally.attributes)
     names = _metric_names(metrics, chosen, outcome)
     seed = as_seed(random_state)
-    settings = Settings(outcome, plan, _references(reference, tally, plan), chosen, names, seed, n_jobs)
-    found = assess(tally, settings)
-    _warn_of_undefined(found)
-    for block in plan:
-        if len(tally.marginal(block).groups) < 2:
-            warn(f"{show(block)} has one group only; nothing can be compared.", SampleSizeWarning, stacklevel=3)
-    return Audit(
-        tally=tally,
-        findings=found.findings,
-        policy=chosen,
-        parameters={
-            "outcome": outcome,
-            "pos_label": label_to_json(tally.pos_label),
-            "plan": [list(attributes) for attributes in plan],
-            "metrics": _asked(metrics),
-            "random_state": seed,
-        },
-        provenance=_provenance(tally),
-        tests=found.tests,
-        references=found.references,
-        composite=found.composite,
-        minimum_disparate_impact=found.minimum_disparate_impact,
-        notes=found.notes,
-    )
+    return Settings(outcome, plan, _references(reference, tally, plan), chosen, names, seed, n_jobs)
 
 
 def _intersections(intersections: Any, attributes: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """Return the intersections asked for as tuples of names."""
     if intersections is None:
         return ()
-    if isinstance(intersections, bool) or not isinstance(intersections, Iterable | int | np.integer):
-        raise ValueError(f"intersections must be a list of tuples of names, 'all' or a number; got {intersections!r}.")
     if isinstance(intersections, str) and intersections == "all":
         return tuple(combinations(attributes, 2))
     if isinstance(intersections, int | np.integer) and not isinstance(intersections, bool):
@@ -617,10 +647,13 @@ def _intersections(intersections: Any, attributes: tuple[str, ...]) -> tuple[tup
         return tuple(combo for size in sizes for combo in combinations(attributes, size))
     if isinstance(intersections, str):
         intersections = intersections.split(",")
-    elif intersections and all(isinstance(name, str) and name in attributes for name in intersections):
-        intersections = [intersections]  # one tuple of names instead of a list of tuples
-    plan = []
-    for entry in intersections:
+    if not isinstance(intersections, Iterable):
+        raise ValueError(f"intersections must be a list of tuples of names, 'all' or a number; got {intersections!r}.")
+    entries = list(intersections)
+    if entries and all(isinstance(name, str) and name in attributes for name in entries):
+        entries = [tuple(entries)]  # one tuple of names instead of a list of tuples
+    plan: list[tuple[str, ...]] = []
+    for entry in entries:
         names = tuple(name.strip() for name in entry.split("*")) if isinstance(entry, str) else tuple(entry)
         unknown = [name for name in names if name not in attributes]
         if unknown:

@@ -14,7 +14,6 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import FixedThresholdClassifier, check_cv, cross_validate
 from sklearn.utils import _safe_indexing, check_array, get_tags, indexable
 from sklearn.utils.metadata_routing import (
     UNUSED,
@@ -27,7 +26,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d, validate_data
 
-from sklearn_ethiclens._audit import Audit, audit
+from sklearn_ethiclens._audit import Audit, audit_settings, audit_tally
+from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import (
     check_aligned,
     column_list,
@@ -164,7 +164,14 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self
         """
         self._refuse_what_is_no_classifier(y)
-        for name in ("audit_", "oof_predictions_", "n_features_in_", "feature_names_in_", "_dropped"):
+        for name in (
+            "_out_of_fold",
+            "_audit_made",
+            "oof_predictions_",
+            "n_features_in_",
+            "feature_names_in_",
+            "_dropped",
+        ):
             vars(self).pop(name, None)  # of an earlier fit
         if len(getattr(y, "shape", ())) == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
@@ -230,6 +237,8 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 "cv with a FrozenEstimator would audit the rows the model was fitted on; leave cv=None and call "
                 "audit(X_test, y_test)."
             )
+        from sklearn.model_selection import check_cv
+
         splits = [(train, test) for train, test in check_cv(self.cv, y, classifier=True).split(X, y)]
         n_rows = _num_samples(X)
         hits = np.zeros(n_rows, dtype=int)
@@ -243,6 +252,8 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return splits
 
     def _audit_out_of_fold(self, X, y, groups, metadata, splits):
+        from sklearn.model_selection import cross_validate
+
         X, y = indexable(X, y)
         if _routing_enabled():  # cross_validate refuses what the wrapped estimator does not request
             metadata = {k: metadata[k] for k in get_routing_for_object(self.estimator).consumes("fit", metadata)}
@@ -267,7 +278,20 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         predictions = np.concatenate(parts)
         self.oof_predictions_ = np.empty_like(predictions)
         self.oof_predictions_[np.concatenate([np.arange(len(groups))[test] for _, test in splits])] = predictions
-        self.audit_ = self._audit(y, self.oof_predictions_, groups, f"out-of-fold predictions of {len(splits)} folds")
+        tally = self._tally(y, self.oof_predictions_, groups)
+        audit_settings(tally, **self._audit_options())  # what is wrong with them is said now
+        how = f"{type(self.estimator).__name__}; out-of-fold predictions of {len(splits)} folds"
+        self._out_of_fold = tally, self._audit_options(), how
+
+    @property
+    def audit_(self) -> Audit:
+        """Audit of the out-of-fold predictions; made from their tally when first asked for, and kept."""
+        if "_out_of_fold" not in vars(self):
+            raise AttributeError("audit_ is there after fit with cv=...; for other data use audit(X, y).")
+        if "_audit_made" not in vars(self):
+            tally, options, how = self._out_of_fold
+            self._audit_made = audit_tally(tally, **options).annotate(model=how)
+        return self._audit_made
 
     # --------------------------------------------------------------------------------------------------------- auditing
     def audit(self, X, y, *, sensitive_features=None) -> Audit:
@@ -307,24 +331,16 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 stacklevel=2,
             )
         given = {"sensitive_features": _as_argument(groups, X)} if _wants_groups(self._inner(), "predict") else {}
-        return self._audit(y, self.predict(X, **given), groups, "predictions of the fitted model")
+        made = audit_tally(self._tally(y, self.predict(X, **given), groups), **self._audit_options())
+        return made.annotate(model=f"{type(self.estimator).__name__}; predictions of the fitted model")
 
-    def _audit(self, y, predictions, groups, how) -> Audit:
-        made = audit(
-            None if y is None else np.asarray(y),
-            predictions,
-            sensitive_features=groups,
-            pos_label=self.pos_label,
-            outcome=self.outcome,
-            reference=self.reference,
-            intersections=self.intersections,
-            policy=self.policy,
-            method=self.method,
-            confidence_level=self.confidence_level,
-            n_resamples=self.n_resamples,
-            random_state=self.random_state,
-        )
-        return made.annotate(model=f"{type(self.estimator).__name__}; {how}")
+    def _tally(self, y, predictions, groups) -> Tally:
+        truth = None if y is None else np.asarray(y)
+        return Tally.from_predictions(truth, predictions, sensitive_features=groups, pos_label=self.pos_label)
+
+    def _audit_options(self) -> dict[str, Any]:
+        names = ("outcome", "reference", "intersections", "policy", "method", "confidence_level", "n_resamples")
+        return {name: getattr(self, name) for name in (*names, "random_state")}
 
     def _share_seen(self, X) -> float:
         """Return the share of rows that were trained on, beyond what chance gives; 0 where chance alone would do."""
@@ -565,6 +581,8 @@ def _routing_enabled() -> bool:
 
 def _frozen(estimator) -> bool:
     """Tell whether ``fit`` leaves the decisions as they are: frozen, also at the end of a pipeline or under a threshold."""
+    from sklearn.model_selection import FixedThresholdClassifier
+
     while not isinstance(estimator, FrozenEstimator):  # first, since it has the attributes of what it holds
         if hasattr(estimator, "steps"):
             estimator = estimator.steps[-1][1]

@@ -23,8 +23,6 @@ from warnings import catch_warnings, simplefilter, warn
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import get_scorer
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_ethiclens._audit import audit_tally
@@ -504,6 +502,8 @@ class FairnessMultiScorer:
         self, scorers: Sequence[FairnessScorer], performance: Mapping[str, Any], *, pooled: bool = False
     ) -> None:
         self.scorers = {scorer._name(): scorer for scorer in scorers}
+        from sklearn.metrics import get_scorer
+
         self.performance = {k: get_scorer(v) if isinstance(v, str) else v for k, v in performance.items()}
         self.pooled = pooled
         clash = sorted(set(self.scorers) & set(self.performance))
@@ -1016,6 +1016,8 @@ def stratify_by(
     >>> [len(test) for _, test in folds]
     [4, 4, 4]
     """
+    from sklearn.model_selection import StratifiedKFold
+
     columns = sensitive_columns(sensitive_features)
     n_rows = check_aligned({"y": y, **columns})
     code = np.zeros(n_rows, dtype=np.int64)

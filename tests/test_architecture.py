@@ -31,8 +31,9 @@ ROOMS = {
         "mitigation",
         "monitoring",
     ],
-    8: ["cli", "__init__"],
-    9: ["__main__"],
+    8: ["_cli_probe"],
+    9: ["cli", "__init__"],
+    10: ["__main__"],
 }
 RANKS = {room: rank for rank, rooms in ROOMS.items() for room in rooms}
 

@@ -15,7 +15,7 @@ import sklearn
 from numpy.typing import NDArray
 
 from sklearn_ethiclens._tally import label_to_json
-from sklearn_ethiclens._validation import MISSING, Column, as_scalar, encode_column, show
+from sklearn_ethiclens._validation import MISSING, Column, as_scalar, canonical_key, encode_column, show
 from sklearn_ethiclens._version import __version__
 from sklearn_ethiclens.counterfactual._audit import BANDS, CounterfactualAudit, PairFinding
 from sklearn_ethiclens.counterfactual._columns import Attribute, column_at, positions, read, take_rows
@@ -331,7 +331,7 @@ def _affected(parts: Sequence[_Part], X: Any) -> tuple[Mapping[str, Any], ...]:
                 "change": float(top["change"][i]),
             }
             flipped = row["decision"] != row["counterfactual"]
-            found.append(((-float(top["key"][i]), not flipped, position, order), row))
+            found.append(((-round(float(top["key"][i]), 12), not flipped, order, canonical_key(row["row"])), row))
     return tuple(row for _, row in sorted(found, key=lambda one: one[0]))
 
 

@@ -13,7 +13,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sklearn_ethiclens._tally import label_from_json, label_to_json
-from sklearn_ethiclens._validation import sort_labels
 from sklearn_ethiclens.inference import mcnemar_test
 from sklearn_ethiclens.inference._tests import McNemarTestResult
 
@@ -117,12 +116,7 @@ class PairedTally:
             raise ValueError(
                 f"tallies add only if their pos_label agrees; got {self.pos_label!r} and {other.pos_label!r}."
             )
-        union = list(dict.fromkeys([*self.groups, *other.groups]))
-        ranks: list[dict[Any, int]] = [
-            {value: k for k, value in enumerate(sort_labels(list(dict.fromkeys(values))))}
-            for values in zip(*union, strict=True)
-        ]
-        groups = sorted(union, key=lambda group: tuple(rank[v] for rank, v in zip(ranks, group, strict=True)))
+        groups = list(dict.fromkeys([*self.groups, *other.groups]))
         row = {group: i for i, group in enumerate(groups)}
         counts = np.zeros((len(groups), 2, 2), dtype=np.int64)
         for tally in (self, other):
@@ -133,10 +127,19 @@ class PairedTally:
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __eq__(self, other: object) -> bool:
-        return self.to_dict() == other.to_dict() if isinstance(other, PairedTally) else NotImplemented
+        if not isinstance(other, PairedTally):
+            return NotImplemented
+        return self.pos_label == other.pos_label and self._cells() == other._cells()
 
     def __hash__(self) -> int:
-        return hash((self.groups, self.counts.tobytes()))
+        return hash(frozenset(self._cells()))
+
+    def _cells(self) -> dict[tuple[tuple[str, Any], ...], list[Any]]:
+        """Return the counts by group, whose order does not matter and whose labels keep their type."""
+        return {
+            tuple((type(value).__name__, value) for value in group): table
+            for group, table in zip(self.groups, self.counts.tolist(), strict=True)
+        }
 
     def __repr__(self) -> str:
         names = ", ".join(dict.fromkeys(str(group[0]) for group in self.groups))

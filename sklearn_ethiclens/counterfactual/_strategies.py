@@ -7,7 +7,9 @@ A strategy is one entry of ``STRATEGIES``: its words, and a class whose ``fit`` 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
@@ -32,6 +34,7 @@ __all__ = ["STRATEGIES", "Flip", "Strategy"]
 _KEPT_QUANTILES = 10_000  # of a number in a group; beyond, order statistics at evenly spaced shares
 _MAX_CATEGORIES = 255  # that scikit-learn's gradient boosting takes as categories; more are read as ordered codes
 _ADJUST_STREAM = 1 << 20
+_ONE_THREAD = 20_000  # rows below which boosting's threads cost more than they save: 70 times more beside other work
 
 Floats = NDArray[np.float64]
 Moves = list[tuple[Mask, Any]]  # rows, and the value of the sensitive feature they get
@@ -232,13 +235,18 @@ class Adjust:
             design = np.column_stack([given, _design(context.X, inputs, levels)])
             categorical = [0] if attribute.countable and len(attribute.values) <= _MAX_CATEGORIES else []
             categorical += [i for i, j in enumerate(inputs, 1) if j in levels and len(levels[j]) <= _MAX_CATEGORIES]
-            models[name] = {
-                j: _descendant_model(context, j, design, categorical, ~np.isnan(given)) for j in context.descendants
-            }
+            with _threads(len(design)):
+                models[name] = {
+                    j: _descendant_model(context, j, design, categorical, ~np.isnan(given)) for j in context.descendants
+                }
         return cls(inputs, levels, models, context.seed)
 
     def move(self, X: Any, attribute: Attribute, column: Column, moves: Moves) -> dict[int, Changes]:
         """Return the changes of the descendants of the rows that change."""
+        with _threads(X.shape[0]):
+            return self._move(X, attribute, column, moves)
+
+    def _move(self, X: Any, attribute: Attribute, column: Column, moves: Moves) -> dict[int, Changes]:
         updates: dict[int, Changes] = {}
         design = np.column_stack([_attribute_input(column, attribute), _design(X, self.inputs, self.levels)])
         encoded = {
@@ -271,6 +279,14 @@ class Adjust:
             if changes:
                 updates[j] = changes
         return updates
+
+
+def _threads(n_rows: int) -> AbstractContextManager[Any]:
+    """Return a context in which few rows are learnt from by one thread."""
+    limits: AbstractContextManager[Any] = import_module("threadpoolctl").threadpool_limits(
+        1 if n_rows < _ONE_THREAD else None, user_api="openmp"
+    )
+    return limits
 
 
 def _descendant_model(

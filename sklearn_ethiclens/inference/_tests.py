@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
-from scipy.special import chdtrc, ndtr
+from scipy.special import chdtrc, gammaln, ndtr
 
 from sklearn_ethiclens.inference._intervals import FloatArray, check_counts, check_rate, check_two_counts
 
@@ -155,10 +155,21 @@ def fisher_exact_test(
     pvalue = np.full(len(tables), np.nan)
     if defined.any():
         unique, inverse = np.unique(tables[defined].astype(np.int64), axis=0, return_inverse=True)
-        values = np.array([stats.fisher_exact(table.reshape(2, 2))[1] for table in unique], dtype=np.float64)
+        values = np.array([_fisher_pvalue(*table.tolist()) for table in unique], dtype=np.float64)
         pvalue[defined] = values[inverse.ravel()]
     bounded: FloatArray = np.minimum(pvalue, 1.0).reshape(x1.shape)[()]
     return bounded
+
+
+def _fisher_pvalue(a: int, b: int, c: int, d: int) -> float:
+    """Two-sided p-value of one table: of tables as likely as the one seen, up to rounding, all count."""
+    row, column, total = a + b, a + c, a + b + c + d
+    support = np.arange(max(0, row + column - total), min(row, column) + 1, dtype=np.float64)
+    log_factorials = [gammaln(cell + 1) for cell in (support, row - support, column - support)]
+    log_likelihood = -(sum(log_factorials) + gammaln(total - row - column + support + 1))
+    as_likely = log_likelihood <= log_likelihood[a - int(support[0])] + 1e-7
+    likelihood = np.exp(log_likelihood - log_likelihood.max())
+    return float(likelihood[as_likely].sum() / likelihood.sum())
 
 
 def two_proportion_test(

@@ -129,8 +129,9 @@ def _worst_pair(metric: Metric, tally: Tally, confusion: Confusion, reference: A
         zero = [zero_in_all(metric, confusion) if none_at_all else reference_only]
     if np.isnan(values).all():
         return float("nan"), zero
-    parity = 0.0 if metric.parity is None else metric.parity
-    return float(values[np.nanargmax(distance_from_parity(values, parity))]), zero
+    if metric.parity is None:  # a score of the comparison: the lowest is the worst
+        return float(np.nanmin(values)), zero
+    return float(values[np.nanargmax(distance_from_parity(values, metric.parity))]), zero
 
 
 def zero_in_all(metric: Metric, confusion: Confusion) -> str:

@@ -444,7 +444,7 @@ def take_columns(X: Any, columns: Any) -> pd.DataFrame:
                 f"them as a Series with the index of X, by metadata routing (sensitive_features=None), or as positions."
             )
         matrix: Any = X
-        array = matrix.tocsc() if issparse(matrix) else np.asarray(matrix)
+        array: Any = matrix.tocsc() if issparse(matrix) else np.asarray(matrix)
         _check_positions(wanted, array.shape[1])
         taken = {str(c): array[:, [c]].toarray().ravel() if issparse(X) else array[:, c] for c in wanted}
         return pd.DataFrame(taken)

@@ -23,7 +23,7 @@ LIMITS = (
     "A maximum has no interval: it grows with the number of rows.",
     "Bands are a convention, no legal standard. Intervals are of these rows as a sample; the model is taken as it is.",
 )
-_MANY = 12  # pairs of a sensitive feature that are shown, those with the highest flip rates
+_MANY = 12  # pairs of a sensitive feature that are shown: those whose interval of the flip rate begins highest
 _PROXIES = 6
 
 
@@ -110,7 +110,7 @@ def _attribute(audit: Any, name: str) -> Section:
         )
     shown = pairs
     if len(pairs) > _MANY:
-        highest = sorted(pairs, key=lambda pair: -pair.flip_rate)[:_MANY]
+        highest = sorted(pairs, key=lambda pair: -pair.flip_low)[:_MANY]
         shown = [pair for pair in pairs if pair in highest]
     scored = any(not isnan(pair.mean_change) for pair in pairs)
     supported = any(not isnan(pair.off_support) for pair in pairs)
@@ -122,9 +122,7 @@ def _attribute(audit: Any, name: str) -> Section:
         blocks.setdefault(heading, []).append(_row(pair, scored, supported))
     parts.append(Table((*header, "band\np adj"), tuple((heading, tuple(rows)) for heading, rows in blocks.items())))
     if len(shown) < len(pairs):
-        parts.append(
-            Paragraph(f"The {len(pairs) - len(shown)} of {len(pairs)} pairs with lower flip rates are not shown.")
-        )
+        parts.append(Paragraph(f"Of {len(pairs)} pairs, the {_MANY} whose interval of the flip rate begins highest."))
     parts += [Paragraph(text) for text in (_support(audit, name, pairs), _proxies(audit, name)) if text]
     return Section(f"By {label(name)}", tuple(parts))
 

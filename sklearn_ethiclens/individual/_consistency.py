@@ -212,8 +212,8 @@ def consistency_score(
     -----
     The interval resamples rows by what each adds to the mean: its own difference, and, to first order, its share in the
     differences of the rows whose neighbour it is. Drawing whole data sets with replacement is not valid here: a row drawn
-    twice is its own nearest neighbour (Abadie and Imbens 2008). The neighbourhoods, or the threshold of similarity, are
-    taken as given. It under-covers below some fifty rows, and close to a score of 1.
+    twice is its own nearest neighbour (Abadie and Imbens 2008). Who is whose neighbour is taken as
+    given. In simulations with 100 and 400 rows it covered SIMULATED; it fails close to a score of 1.
 
     References
     ----------
@@ -386,9 +386,9 @@ def _over_neighbours(
         summed = np.bincount(owner, shares * total[block.found], minlength=rows.size)
         members, of = ranges(starts[rows], weight[rows])
         mean, count_of = means_of(members, rows[of], summed[of], count[of])
-        slope = _slope(mean, scores[members], measured[members], count_of)
+        slope, offset = _passed_on(mean, scores[members], measured[members], count_of, k)
         by_row = np.bincount(of, slope, minlength=rows.size)
-        at_all = np.bincount(of, slope * np.nan_to_num(mean), minlength=rows.size)
+        at_all = np.bincount(of, offset, minlength=rows.size)
         return rows, summed, count, block.found, shares * by_row[owner], shares * at_all[owner]
 
     if sought.any():
@@ -418,12 +418,13 @@ def _over_neighbours(
     average = float(difference[measured].mean())
 
     # What each row adds: its own difference, and its share in the differences of those whose neighbour it is.
-    slope = _slope(mean, scores, measured, count)
-    offset = slope * np.nan_to_num(mean)
+    slope, offset = _passed_on(mean, scores, measured, count, k)
     by_score = np.add.reduceat(slope, starts)[point] - slope * (not include_self) + in_differences[0][point]
     at_all = np.add.reduceat(offset, starts)[point] - offset * (not include_self) + in_differences[1][point]
-    influence = scores * by_score - at_all
-    influence *= np.sqrt(k / (k - 1)) if k > 1 else 1.0  # the neighbour's score is part of the mean it is compared with
+    if k == 1:
+        influence = at_all - average * by_score
+    else:  # the neighbour's score is part of the mean it is held against, which takes 1/k from its variance
+        influence = (scores * by_score - at_all) * np.sqrt(k / (k - 1))
     influence[measured] += difference[measured] - average
     influence *= n / n_measured
     return _Measured(
@@ -437,10 +438,21 @@ def _over_neighbours(
     )
 
 
-def _slope(mean: Floats, scores: Floats, measured: NDArray[np.bool_], count: Floats) -> Floats:
-    """How the difference of a row changes with the score of one of its neighbours."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(measured & (count > 0), np.sign(np.nan_to_num(mean) - scores) / count, 0.0)
+def _passed_on(
+    mean: Floats, scores: Floats, measured: NDArray[np.bool_], count: Floats, k: int
+) -> tuple[Floats, Floats]:
+    """Return what a row passes on to each of its neighbours: a factor of the neighbour's score, and an offset.
+
+    Its difference changes with the score of a neighbour by the sign of the difference over the number of neighbours, seen from
+    their mean. A single neighbour is its own mean: it takes the difference itself, less the average.
+    """
+    known = measured & (count > 0)
+    gap = np.where(known, np.nan_to_num(mean) - scores, 0.0)
+    each = np.divide(1.0, count, out=np.zeros(scores.size), where=known)
+    if k == 1:
+        return each, each * np.abs(gap)
+    slope = np.sign(gap) * each
+    return slope, slope * np.nan_to_num(mean)
 
 
 def _shares(block: Neighbours, owner: Integers, weight: Integers, wanted: Integers) -> tuple[Floats, Floats]:
@@ -491,8 +503,14 @@ def _over_pairs(
     first, second = pairs.first[similar], pairs.second[similar]
     difference = np.abs(scores[first] - scores[second])
     average = float(difference.mean())
-    added = (difference - average) * (chosen.size / difference.size)
+    # The threshold moves with the sample: at its edge, pairs of the difference found there come in and go out.
+    inner, outer = np.percentile(distance[known], [0.9 * (100 - percentile), min(100.0, 1.1 * (100 - percentile))])
+    edge = (distance >= inner) & (distance <= max(outer, threshold))
+    at_edge = float(np.abs(scores[pairs.first[edge]] - scores[pairs.second[edge]]).mean())
+    added = (difference - at_edge) * (chosen.size / difference.size)
     influence = np.bincount(first, added, minlength=n) + np.bincount(second, added, minlength=n)
+    looked_at = np.bincount(pairs.first[known], minlength=n) + np.bincount(pairs.second[known], minlength=n)
+    influence -= looked_at * ((average - at_edge) * chosen.size / int(known.sum()))
     return _Measured(
         average,
         float(difference.max()),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from warnings import warn
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, issparse
+from scipy.sparse import issparse
 
 from sklearn_ethiclens.exceptions import MissingGroupsWarning
 
@@ -443,7 +443,7 @@ def take_columns(X: Any, columns: Any) -> pd.DataFrame:
                 f"sensitive_features={named!r} are column names, but X is a {type(X).__name__} without names here. Pass "
                 f"them as a Series with the index of X, by metadata routing (sensitive_features=None), or as positions."
             )
-        array: Any = csc_array(X) if issparse(X) else np.asarray(X)
+        array: Any = cast(Any, X).tocsc() if issparse(X) else np.asarray(X)
         _check_positions(wanted, array.shape[1])
         taken = {str(c): array[:, [c]].toarray().ravel() if issparse(X) else array[:, c] for c in wanted}
         return pd.DataFrame(taken)

@@ -34,6 +34,7 @@ SAMPLED_PAIRS = 1_000_000
 MAX_COMBINATIONS = 60
 _GUARD = 1e-12
 _CLOSEST = 10  # percent of pairs that are alike where no threshold is given
+_TIED_DIGITS = 12
 _MAX_EXPANDED = 1 << 21
 
 Floats = NDArray[Any]
@@ -325,7 +326,7 @@ def _partners(block: Neighbours, runs: _Runs, k: int, limits: _Thresholds) -> tu
         taken, of_row = ranges(ends[run[some]], ahead[some])
         row, partner, distance = rows[some][of_row], candidate[taken], length[taken]
         difference = np.abs(runs.scores[row] - runs.scores[partner])
-        order = np.lexsort((partner, -difference, distance, of_row))
+        order = np.lexsort((partner, -difference, np.round(distance, _TIED_DIGITS), of_row))
         ranked = of_row[order]
         place = np.arange(ranked.size) - np.searchsorted(ranked, ranked)  # among the partners of a row
         kept = order[(place < k) & (difference[order] > limits.prediction + _GUARD)]

@@ -140,7 +140,7 @@ def _search(pool: _Pool, rows: Integers, k: int, limit: float) -> Neighbours:
         lengths.append(pool.space.between(rows[row], candidate) if units is None else units[different])
 
     def compare(columns: Integers, units: NDArray[Any], allowance: float) -> None:
-        at = np.flatnonzero(units <= (reach + allowance).astype(units.dtype)[:, None])
+        at = np.flatnonzero(units <= (reach * (1 + _TIED) + allowance).astype(units.dtype)[:, None])
         row, column = np.divmod(at, columns.size)
         keep(row, columns[column], units.ravel()[at] if pool.space.function else None)
 

@@ -30,6 +30,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings state types with their shapes
 numpydoc_show_class_members = False
 
+
 def skip_generated(app, what, name, member, skip, options):
     """Leave out what scikit-learn generates on every estimator: its texts refer to pages of scikit-learn's own docs."""
     return skip or (name.startswith("set_") and name.endswith("_request") and "RequestMethod" in repr(member))

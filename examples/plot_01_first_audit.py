@@ -67,6 +67,7 @@ axes.errorbar(
 )
 axes.axvline(0, color="0.4", linewidth=1)
 axes.set_yticks(range(len(rows)), [name.replace("_", " ") for name in shown])
+axes.margins(y=0.2)
 axes.invert_yaxis()
 axes.set_xlabel("age < 25 minus age >= 25, with 95% interval")
 plt.show()

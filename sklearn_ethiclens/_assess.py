@@ -24,7 +24,7 @@ from sklearn_ethiclens.inference._resampling import (
     pair_leave_one_out,
 )
 from sklearn_ethiclens.inference._tests import TwoProportionTestResult, adjust_pvalues, chi2_test, two_proportion_test
-from sklearn_ethiclens.metrics._comparisons import choose_reference, composite_band, flip_flop
+from sklearn_ethiclens.metrics._comparisons import above, choose_reference, composite_band, flip_flop
 from sklearn_ethiclens.metrics._definitions import METRICS, Metric, why_undefined
 from sklearn_ethiclens.metrics._functions import reference_position
 from sklearn_ethiclens.metrics._rates import RATES, Confusion, Floats
@@ -32,6 +32,7 @@ from sklearn_ethiclens.policy import Policy, Rule, Verdict
 
 POWER_GAP = 0.10  # the gap whose power is stated
 _JOINT_CELLS = 4096  # up to here one draw serves all attributes; beyond, each is drawn on its own
+_MANY_NUMBERS = 20  # more look like a measurement; 60 are refused at the door
 _BATCH_VALUES = 1 << 21  # replicates held at once, 16 MiB
 _COMPOSED = ("disparate_impact", "statistical_parity_difference", "equalized_odds_difference")
 
@@ -436,7 +437,8 @@ class _Margin:
         names: list[str | None] = list(np.atleast_1d(results[0].test))
         if len(results) > 1:
             both = np.stack([np.atleast_1d(result.pvalue) for result in results])
-            pvalue = 1 - (1 - both.min(0)) ** len(results)
+            with np.errstate(divide="ignore"):  # p = 1
+                pvalue = -np.expm1(len(results) * np.log1p(-both.min(0)))
             names = [None if np.isnan(p) else "sidak" for p in pvalue]
         pvalue = np.where(self.compared[others], pvalue, np.nan)
         return pvalue, [None if nan else name for nan, name in zip(np.isnan(pvalue), names, strict=True)]
@@ -505,6 +507,11 @@ class _Margin:
                 if flip_flop(count[others[i]], nobs[others[i]], count[at], nobs[at]):
                     notes.append("one more selected here and one fewer in the reference would reverse it (flip-flop)")
             verdict, reason = rule.judge(float(rows.values[i]), *ends, significant=significant)
+            if verdict is Verdict.CLEARED and rule.basis == "interval" and _is_absolute(rows.metric):
+                reach = self._reach(rows.metric, int(others[i]), at)
+                if rule.maximum is not None and above(reach, rule.maximum):
+                    verdict = Verdict.INCONCLUSIVE
+                    reason = f"a gap of {reach:.3f} is not excluded (Newcombe; BCa of an absolute gap ends too low)"
             rows.verdicts[i], rows.reasons[i] = verdict, "; ".join(filter(None, [reason, *notes]))
 
     def _closed_form(self, metric: Metric, group: int, at: int) -> tuple[tuple[float, float], str]:
@@ -521,6 +528,20 @@ class _Margin:
         if metric.low == 0:
             low, high = max(0.0, low, -high), max(abs(low), abs(high))
         return (low, high), "Newcombe"
+
+    def _reach(self, metric: Metric, group: int, at: int) -> float:
+        """Return the largest absolute gap that the closed-form intervals of a metric's rates do not exclude.
+
+        The bootstrap of an absolute gap ends too low near parity, and would clear what it should not.
+        """
+        reach = 0.0
+        for rate in metric.rates:
+            count, nobs = self._counts(rate)
+            bounds = newcombe_interval(
+                count[group], nobs[group], count[at], nobs[at], confidence_level=self.policy.confidence_level
+            )
+            reach = max(reach, abs(float(bounds.low)), abs(float(bounds.high)))
+        return reach
 
     def _significant(self, rate: str, i: int, others: NDArray[np.intp], at: int) -> bool | None:
         """Tell whether two standard deviations are exceeded, or Fisher's test rejects where expected counts are small."""
@@ -541,6 +562,11 @@ class _Margin:
             words = next((words for limit, words in sorted(levels) if n < limit), None)
             if words:
                 notes.append(f"{name}={show(label)}: {words} (n={n})")
+        numbers = [label for label in self.labels if isinstance(label, int | float) and not isinstance(label, bool)]
+        if len(numbers) > _MANY_NUMBERS:
+            notes.append(
+                f"{name} has {len(numbers)} distinct numbers, each a group of its own; cut it into bands first"
+            )
         if len(self.labels) < 2:
             notes.append(f"{name} has one group only; there is nothing to compare")
         elif not self.reference.sufficient:
@@ -553,6 +579,11 @@ class _Margin:
                 f"{name}: {self.tally.n_rows} rows for {len(self.labels)} cells; at least {advised} are advised"
             )
         return notes
+
+
+def _is_absolute(metric: Metric) -> bool:
+    """Tell whether a metric is made of absolute gaps of rates."""
+    return metric.parity == 0 and metric.low == 0 and "f1" not in metric.rates and not metric.name.startswith("theil")
 
 
 def _last_largest(values: Floats) -> int:

@@ -287,7 +287,10 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def audit_(self) -> Audit:
         """Audit of the out-of-fold predictions; made from their tally when first asked for, and kept."""
         if "_out_of_fold" not in vars(self):
-            raise AttributeError("audit_ is there after fit with cv=...; for other data use audit(X, y).")
+            raise AttributeError(
+                "there is no audit_: it is made of out-of-fold predictions, so fit FairnessAuditor(..., cv=5), or call "
+                "audit(X_test, y_test)."
+            )
         if "_audit_made" not in vars(self):
             tally, options, how = self._out_of_fold
             self._audit_made = audit_tally(tally, **options).annotate(model=how)

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -306,7 +307,7 @@ def label_to_json(value: Any, rank: int = 0) -> Any:
     """Return a label as JSON keeps it: plain scalars as they are, others tagged with their type and place in order."""
     if value is MISSING:
         return {"type": "missing"}
-    if type(value) in _JSON_TYPES:
+    if type(value) in _JSON_TYPES and not (isinstance(value, float) and not isfinite(value)):
         return value
     kind, text = (value.type, value.text) if isinstance(value, ForeignLabel) else (type(value).__name__, str(value))
     return {"type": kind, "value": text, "rank": rank}
@@ -315,6 +316,8 @@ def label_to_json(value: Any, rank: int = 0) -> Any:
 def label_from_json(value: Any) -> Any:
     """Return the label that :func:`label_to_json` wrote."""
     if isinstance(value, Mapping):
+        if value["type"] == "float":
+            return float(value["value"])  # infinity, which JSON has no number for
         return MISSING if value["type"] == "missing" else ForeignLabel(value["type"], value["value"], value["rank"])
     return as_scalar(value)
 

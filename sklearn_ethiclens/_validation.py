@@ -495,10 +495,13 @@ def encode_labels(y_true: Any, y_pred: Any, pos_label: Any = None) -> Labels:
     """
     named = {} if y_true is None else {"y_true": y_true}
     encoded = {name: _encode_label_column(values, name) for name, values in {**named, "y_pred": y_pred}.items()}
-    found: list[Any] = []
-    for column in encoded.values():
-        found += [label for label in column.occurring if label not in found]
-    found = sort_labels(found)
+    occurring = {name: column.occurring for name, column in encoded.items()}
+    found = sort_labels(list(dict.fromkeys(label for labels in occurring.values() for label in labels)))
+    if len(found) > 2 and len(occurring) == 2 and not set(occurring["y_true"]) & set(occurring["y_pred"]):
+        raise ValueError(
+            f"y_true holds {listing(occurring['y_true'])} and y_pred {listing(occurring['y_pred'])}: they share no label. Give "
+            f"both the same encoding."
+        )
     pos_label = _positive_label(found, as_scalar(pos_label), " and ".join(encoded))
     codes = {}
     for name, column in encoded.items():

@@ -346,15 +346,13 @@ def _read_csv(path: Path, needed: list[str]) -> pd.DataFrame:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header = next((row for row in csv.reader(file) if row), [])
         _check_columns(path, needed, header)
-        return pd.read_csv(
-            path,
-            usecols=needed,
-            dtype=str,
-            keep_default_na=False,
-            na_values=[""],
-            index_col=False,
-            encoding="utf-8-sig",
-        )
+        # All columns are read: with some of them pandas cuts longer rows without a word, and their fields shift.
+        frame = pd.read_csv(path, dtype=str, keep_default_na=False, na_values=[""], encoding="utf-8-sig")
+        if not isinstance(frame.index, pd.RangeIndex):
+            raise ValueError(
+                f"{path.name} has rows with more fields than its header names; mend the header or the rows."
+            )
+        return frame[needed]
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name} is not UTF-8 text ({error.reason}); save it as UTF-8.") from error
 
@@ -365,7 +363,8 @@ def _read_parquet(path: Path, needed: list[str]) -> pd.DataFrame:
     except ImportError as error:
         raise ImportError("reading .parquet needs pyarrow: pip install pyarrow") from error
     _check_columns(path, needed, parquet.read_schema(path).names)
-    return pd.read_parquet(path, columns=needed, engine="pyarrow")
+    frame = pd.read_parquet(path, columns=needed, engine="pyarrow")
+    return frame if set(needed) <= set(frame.columns) else frame.reset_index()  # a column may be stored as the index
 
 
 def _check_columns(path: Path, needed: list[str], found: list[str]) -> None:
@@ -478,6 +477,8 @@ def _stored(path: Path) -> list[Audit]:
         raise ValueError(f"{path.name} is no stored audit: {error}.") from error
     if not isinstance(found, list):
         return [Audit.from_json(text)]
+    if not found:
+        raise ValueError(f"{path.name} holds no audit: its list is empty.")
     return [Audit.from_json(json.dumps(one)) for one in found]
 
 

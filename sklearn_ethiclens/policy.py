@@ -122,16 +122,21 @@ class Rule:
         if self.basis == "gap":
             return self._judge_gap(value, low, high)
         if self._outside(high, low):
-            return Verdict.FLAGGED, f"the interval lies beyond {self._passed(high):g}"
+            return Verdict.FLAGGED, f"the interval lies {self._passed(high)}"
         if self._inside(low, high):
             return Verdict.CLEARED, f"the interval lies inside {self.describe()}"
-        return Verdict.INCONCLUSIVE, f"the interval holds {self._passed(low):g}"
+        return Verdict.INCONCLUSIVE, f"the interval holds {self._limit(low):g}"
 
-    def _passed(self, end: float) -> float:
+    def _limit(self, end: float) -> float:
         """Return the limit that a value passed, or that an interval from it upwards holds."""
         if self.minimum is not None and below(end, self.minimum):
             return self.minimum
         return self.maximum if self.maximum is not None else self.threshold
+
+    def _passed(self, end: float) -> str:
+        """Return which limit a value passed, and to which side."""
+        limit = self._limit(end)
+        return f"{'below' if end < limit else 'above'} {limit:g}"
 
     def _outside(self, upper: float, lower: float) -> bool:
         """Tell whether all between two ends is outside the range."""
@@ -147,7 +152,7 @@ class Rule:
 
     def _judge_point(self, value: float) -> tuple[Verdict, str]:
         if self._outside(value, value):
-            return Verdict.FLAGGED, f"the value lies beyond {self._passed(value):g} (uncertainty ignored)"
+            return Verdict.FLAGGED, f"the value lies {self._passed(value)} (uncertainty ignored)"
         if self.elevated is not None and not below(value, self.elevated):
             return (
                 Verdict.INCONCLUSIVE,
@@ -168,8 +173,8 @@ class Rule:
         if significant is None:
             return Verdict.INCONCLUSIVE, "no test could be made"
         outside = self._outside(value, value)
-        limit = self._passed(value) if outside else self.threshold
-        said = f"{'beyond' if outside else 'inside'} {limit:g}, {'' if significant else 'not '}significant"
+        where = self._passed(value) if outside else f"inside {self.describe()}"
+        said = f"the value lies {where}; the difference is {'' if significant else 'not '}significant (unadjusted test)"
         if outside and significant:
             return Verdict.FLAGGED, said
         return (Verdict.INCONCLUSIVE if outside or significant else Verdict.CLEARED), said
@@ -342,8 +347,8 @@ _ALL = (
     ),
     Policy(
         "assessor",
-        "Point thresholds: every ratio at least .80; gaps under .05 acceptable, to .10 elevated, above concerning. Ignores "
-        "uncertainty.",
+        "Point thresholds: disparate impact at least .80; parity, equal-opportunity and FPR gaps under .05 acceptable, to "
+        ".10 elevated (the status fails), above concerning. Ignores uncertainty.",
         "a practitioner's checklist",
         (
             Rule("disparate_impact", minimum=0.80, basis="point"),

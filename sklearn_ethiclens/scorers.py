@@ -17,7 +17,6 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 from warnings import catch_warnings, simplefilter, warn
 
@@ -716,7 +715,7 @@ def _groups_for(estimator: Any, groups: pd.DataFrame) -> dict[str, Any]:
 
 def _warn_unscorable(name: str, why: str) -> None:
     warn(
-        f"the score of {name} {why}. A search whose every score is NaN refits its first candidate all the same; "
+        f"the score of {name} {why.rstrip('.')}. A search whose every score is NaN refits its first candidate all the same; "
         f"refit=select_within(...) raises instead.",
         FairnessScoringWarning,
         stacklevel=3,
@@ -725,8 +724,6 @@ def _warn_unscorable(name: str, why: str) -> None:
 
 def _quiet_worst_comparison(metric: Metric, tally: Tally, reference: Any, outcome: str) -> tuple[float, str]:
     """Return a worst comparison, with the warning of an undefined one as its reason."""
-    if metric.parity is None:
-        metric = replace(metric, parity=1.0)  # a composite score is worst where it is lowest
     with catch_warnings(record=True) as caught:
         simplefilter("always", UndefinedMetricWarning)
         value = worst_comparison(metric, tally, reference=reference, outcome=outcome)

@@ -232,14 +232,17 @@ def test_a_disagreement_seen_late_makes_all_decisions_come_from_predict():
 
     class Late(Scored):
         def predict(self, X):
-            cut = 0.2 if (X["sex"] == "F").all() else 0.5
+            super().predict(X)
+            cut = 0.2 if (X["sex"] == "M").all() else 0.5
             return self.classes_[(np.asarray(self.function(X)) > cut).astype(int)]
 
-    found = CounterfactualProbe("sex").fit(X).audit(Late(logistic), X)
-    M = X[X["sex"] == "M"]
-    flips = (logistic(M) > 0.5) != (logistic(M.assign(sex="F")) > 0.2)
+    model = Late(logistic)
+    found = CounterfactualProbe("sex").fit(X).audit(model, X)
+    F, M = X[X["sex"] == "F"], X[X["sex"] == "M"]
+    flips = (logistic(F) > 0.5) != (logistic(F.assign(sex="M")) > 0.2)
     assert found.parameters["decisions"] == "predict"
-    assert found.pairs[1].flip_rate == flips.mean()
+    assert found.pairs[0].flip_rate == flips.mean()
+    assert ("predict", len(M)) in model.asked  # the alternative that was answered before is asked again
 
 
 def real(kind):
@@ -476,7 +479,7 @@ def test_rows_most_affected():
     X = people()
     found = CounterfactualProbe(["sex", "race"]).fit(X).audit(Scored(logistic), X)
     rows = found.rows(5)
-    assert rows["change"].abs().is_monotonic_decreasing
+    assert rows["change"].abs().round(9).is_monotonic_decreasing
     assert set(rows["row"]) <= set(X.index)
     first = rows.iloc[0]
     was = X.loc[[first["row"]]]

@@ -8,8 +8,8 @@ from sklearn_ethiclens.counterfactual import CounterfactualProbe
 PROBES = [
     CounterfactualProbe(),
     CounterfactualProbe(0, to=None),
-    CounterfactualProbe(0, to=1.0, handle_unknown="ignore"),
-    CounterfactualProbe({"a": 0}, to=1.0, handle_unknown="ignore"),
+    CounterfactualProbe(0, to=1.0),
+    CounterfactualProbe({"a": 0}, to=1.0),
 ]
 # An active probe warns in fit_transform by design, and columns of the checks' data can follow from one another.
 QUIET = (

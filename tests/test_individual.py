@@ -117,19 +117,19 @@ def test_including_self_is_the_formula_of_aif360():
         (0.8, "good"),
         (0.7, "warning"),
         (0.699, "fail"),
-        (np.nan, "undefined"),
     ],
 )
 def test_bands(score, band):
     assert band_of(score) == band
     assert band_of(1 - (1 - score)) == band
+    assert band_of(np.nan) == "undefined"
 
 
 @pytest.mark.parametrize(
     ("distance", "difference", "expected"),
     [(0.08, 0.32, True), (0.12, 0.28, False), (0.08, 0.20, False), (0.10, 0.32, False)],
 )
-def test_high_risk_is_closer_than_a_tenth_and_apart_by_more_than_a_fifth(distance, difference, expected):
+def test_high_risk_is_close_and_apart(distance, difference, expected):
     X = np.array([[0.0], [distance], [1.0]])  # a range of 1, so that the distance is the number
     pairs = matched_pairs(X, [0.5, 0.5 + difference, 0.5], [0, 1, 0], distance_threshold=0.2, n_neighbors=1)
     assert pairs["distance"].tolist() == pytest.approx([distance])
@@ -168,7 +168,7 @@ def test_numeric_neighbours_agree_with_brute_force(metric, shape):
         "normal": X,
         "outliers": np.sign(X) * np.exp(3 * np.abs(X)),
         "grid": X.round(),
-        "far": np.where(X[:, :1] > 1, 1e6, 0) + X * 1e-2,
+        "far": np.where(X[:, :1] > 1, 1e4, 0) + X / 10,
     }[shape]
     y = rng.random(900)
     scaled = X / X.std(0)
@@ -180,7 +180,7 @@ def test_numeric_neighbours_agree_with_brute_force(metric, shape):
         "callable": lambda: cdist(scaled, scaled, "chebyshev"),
     }[metric]()
     if shape == "far" and metric == "mahalanobis":
-        pytest.skip("the oracle inverts a covariance of condition 1e16")
+        pytest.skip("the oracle inverts an ill-conditioned covariance")
     given = (lambda A, B: cdist(A, B, "chebyshev")) if metric == "callable" else metric
     result = consistency_score(X, y, metric=given, n_resamples=100)
     assert result.score == pytest.approx(brute_consistency(distance, y, 5, equal_rows(pd.DataFrame(X)))[0], abs=1e-9)
@@ -199,6 +199,14 @@ def test_similar_pairs_agree_with_brute_force(n, missing):
     assert result.max_difference == pytest.approx(difference[similar].max())
     assert (result.n_pairs, result.estimated) == (n * (n - 1) // 2, False)
     assert result.n_similar_pairs == similar.sum()
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 6])
+def test_the_smallest_samples_have_a_score(n):
+    X, y = np.arange(n)[:, None] ** 2.0, np.linspace(0, 1, n)
+    assert consistency_score(X, y, method="similar_pairs").score == pytest.approx(1 - 1 / (n - 1))
+    assert consistency_score(X, y, n_neighbors=1).score == pytest.approx(1 - 1 / (n - 1))
+    assert len(matched_pairs(X, y, np.arange(n) % 2, distance_threshold=2)) > 0
 
 
 def test_similar_pairs_are_estimated_where_there_are_more():
@@ -373,7 +381,10 @@ def test_the_bytes_do_not_depend_on_workers_or_blocks(monkeypatch):
             consistency_score(numbers, y, metric="euclidean", n_jobs=n_jobs, n_resamples=100),
             consistency_score(X, y[:300], method="similar_pairs", n_jobs=n_jobs, n_resamples=100),
         ]
-        pairs = [matched_pairs(X, y[:300], groups[:300], n_jobs=n_jobs), matched_pairs(numbers, y, groups, n_jobs=n_jobs)]
+        pairs = [
+            matched_pairs(X, y[:300], groups[:300], n_jobs=n_jobs),
+            matched_pairs(numbers, y, groups, n_jobs=n_jobs),
+        ]
         return [repr(score) for score in scores] + [frame.to_csv() + repr(frame.attrs) for frame in pairs]
 
     expected = everything(None)
@@ -412,20 +423,19 @@ def test_max_samples_measures_fewer_rows_against_all():
     assert len(sampled.merge(everyone, on=keys)) == len(sampled)
 
 
-@pytest.mark.parametrize("k", [1, 5])
 @pytest.mark.parametrize("smooth", [False, True])
-@pytest.mark.parametrize("method", ["neighbors", "similar_pairs"])
+@pytest.mark.parametrize(("k", "method"), [(1, "neighbors"), (5, "neighbors"), (5, "similar_pairs")])
 def test_the_interval_is_as_wide_as_the_score_varies(k, smooth, method):
     rng, found = np.random.default_rng(0), []
-    for _ in range(120):
+    for _ in range(80):
         X = rng.normal(size=(300, 2))
         y = 1 / (1 + np.exp(-2 * X[:, 0])) if smooth else rng.integers(0, 2, 300)
         y = np.clip(y + smooth * 0.1 * rng.normal(size=300), 0, 1)
-        result = consistency_score(X, y, n_neighbors=k, method=method, n_resamples=200)
+        result = consistency_score(X, y, n_neighbors=k, method=method, scale="standard", n_resamples=100)
         found.append((result.score, result.low, result.high))
     score, low, high = np.array(found).T
     assert np.mean((low <= score.mean()) & (score.mean() <= high)) >= 0.87
-    assert (high - low).mean() / 3.92 < 1.8 * score.std()
+    assert 0.75 < (high - low).mean() / 3.92 / score.std() < 1.6
 
 
 # ------------------------------------------------------------------------------------------------------------ containers

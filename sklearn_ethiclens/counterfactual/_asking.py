@@ -67,7 +67,7 @@ def audit_probe(
         raise ValueError(f"threshold must be a number of at least 0; got {threshold!r}.")
     model = Model(estimator, pos_label)
     base, parts = _ask_all(probe, model, X, y, threshold)
-    if not model.consistent and base.derived:  # predict disagreed later on: all decisions must come from it
+    if not model.consistent and base.derived:  # predict disagreed after the base rows: all decisions must come from it
         base, parts = _ask_all(probe, model, X, y, threshold)
     pairs, tally = _findings(parts, model.pos_label, y is not None)
     changing = {part.attribute for part in parts if part.any_change}
@@ -190,8 +190,7 @@ def _ask_alternative(
     labelled = np.zeros((k, 2, 2), dtype=np.int64)
     if truth is not None:
         labelled[..., 0] = np.bincount(source * 2 + truth[rows], minlength=2 * k).reshape(k, 2)
-        at = flips
-        labelled[..., 1] = np.bincount(source[at] * 2 + truth[rows][at], minlength=2 * k).reshape(k, 2)
+        labelled[..., 1] = np.bincount(source[flips] * 2 + truth[rows[flips]], minlength=2 * k).reshape(k, 2)
     off, support = _off_support(probe, attribute, value, new, rows, source, flips, cached, k)
     return _Part(
         attribute=str(attribute.name),

@@ -68,7 +68,7 @@ class Model:
         if not np.array_equal(predicted, decisions[witnesses]):
             self.consistent = False
             return Answer(predicted if whole else self._decisions(self.estimator.predict(X)), scores)
-        return Answer(decisions, scores, derived=not whole)
+        return Answer(decisions, scores, derived=True)
 
     def _decision_scores(self, X: Any) -> NDArray[Any] | None:
         scores = np.asarray(self.estimator.decision_function(X))

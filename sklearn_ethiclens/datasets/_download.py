@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import tempfile
 import time
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -10,6 +9,7 @@ from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
+from uuid import uuid4
 
 HOME_VARIABLE = "SKLEARN_ETHICLENS_HOME"
 _CHUNK = 1 << 16
@@ -153,11 +153,10 @@ def _check(content: bytes, remote: RemoteFile) -> None:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that it appears whole or not at all; its folder is made if needed."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    part = path.with_name(f".{path.name}.{uuid4().hex}.part")  # not tempfile, whose files only their owner can read
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+        part.write_bytes(content)
         os.replace(part, path)
     except BaseException:
-        os.unlink(part)
+        part.unlink(missing_ok=True)
         raise

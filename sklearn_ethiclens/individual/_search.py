@@ -124,7 +124,7 @@ def _search(pool: _Pool, rows: Integers, k: int, limit: float) -> Neighbours:
     query = pool.query(rows)
     bounds = pool.lower_bounds(query)
     reach = np.full(rows.size, pool.to_units(limit))  # no neighbour is farther, in units
-    near = np.flatnonzero(bounds <= reach[0] + pool.allowance(query, slice(None)))
+    near = np.flatnonzero(bounds <= reach[0])
     rest = near[:0]
     if near.size > _FIRST_TILE:
         near = near[np.argpartition(bounds[near], _FIRST_TILE)]
@@ -145,14 +145,13 @@ def _search(pool: _Pool, rows: Integers, k: int, limit: float) -> Neighbours:
         keep(row, columns[column], units.ravel()[at] if pool.space.function else None)
 
     if near.size:
-        allowance = pool.allowance(query, near)
-        units = pool.units(query, near)
+        units, allowance = pool.units(query, near)
         if near.size > k:
             # The row itself may be among them, at distance 0: one more is looked at.
             reach = np.minimum(reach, np.partition(units, k, axis=1)[:, k] + allowance)
         compare(near, units, allowance)
     if rest.size:
-        rest = rest[bounds[rest] <= reach.max() + pool.allowance(query, rest)]
+        rest = rest[bounds[rest] <= reach.max()]
     grid = pool.grid
     coarse = grid is not None and grid.allowance < _COARSE * float(np.median(reach))
     for start in range(0, rest.size, _TILE):
@@ -161,7 +160,7 @@ def _search(pool: _Pool, rows: Integers, k: int, limit: float) -> Neighbours:
             row, column = grid.within(query, columns, reach)
             keep(row, columns[column], None)
         else:
-            compare(columns, pool.units(query, columns), pool.allowance(query, columns))
+            compare(columns, *pool.units(query, columns))
         if sum(map(len, own)) > _MAX_FOUND:
             kept = _k_nearest(rows, own, other, lengths, k, limit)
             own, other, lengths = [kept.owner], [kept.found], [kept.distance]
@@ -226,19 +225,6 @@ class _Pool:
             return float(distance) ** 2
         return float(distance) * self.space.n_features
 
-    def allowance(self, query: _Query, columns: Integers | slice) -> float:
-        """Return how far a length in units may be off for rounding."""
-        if self.space.function:
-            return 0.0
-        p = self.space.n_features + 4
-        if self.space.power == 1:
-            return p * _ROUNDING * max(self.largest, 1.0)
-        # Of coordinates around the centre of the block, which were rounded when they were not yet.
-        low = np.minimum(query.box_low, self.numeric[:, columns].min(axis=1)).astype(float)
-        high = np.maximum(query.box_high, self.numeric[:, columns].max(axis=1)).astype(float)
-        squares = 4 * float(((high - low) ** 2).sum())
-        return p * (_ROUNDING * (squares + self.largest * squares**0.5) + (_ROUNDING * self.largest) ** 2)
-
     def lower_bounds(self, query: _Query) -> NDArray[np.float32]:
         """Return a lower bound, in units, of the distance of each member to any row of the block."""
         bounds = np.zeros(self.members.size, dtype=np.float32)
@@ -265,11 +251,11 @@ class _Pool:
         bounds *= np.float32(1 - (self.space.n_features + 4) * _ROUNDING)
         return bounds
 
-    def units(self, query: _Query, columns: Integers) -> NDArray[Any]:
-        """Return the lengths between all rows of the block and some members, in units."""
+    def units(self, query: _Query, columns: Integers) -> tuple[NDArray[Any], float]:
+        """Return the lengths between all rows of the block and some members, in units, and how far rounding may move them."""
         space = self.space
         if space.function:
-            return space.block(query.rows, self.members[columns])
+            return space.block(query.rows, self.members[columns]), 0.0
         if space.power == 2:
             return self._squares(query, columns)
         total = np.zeros((query.rows.size, columns.size), dtype=np.float32)
@@ -299,16 +285,26 @@ class _Pool:
             with np.errstate(divide="ignore", invalid="ignore"):
                 total *= space.n_features / common
             total[common == 0] = np.inf
-        return total
+        return total, (space.n_features + 4) * _ROUNDING * max(self.largest, 1.0)
 
-    def _squares(self, query: _Query, columns: Integers) -> NDArray[np.float32]:
-        """Return squared lengths by one matrix product, around the centre of the block so that little cancels."""
+    def _squares(self, query: _Query, columns: Integers) -> tuple[NDArray[np.float32], float]:
+        """Return squared lengths by one matrix product, around the centre of the block so that little cancels.
+
+        [-2 a, a.a, 1] . [b, 1, b.b] is (a - b).(a - b).
+        """
+        p = len(self.numeric)
         centre = query.numeric.mean(axis=1, dtype=np.float32)[:, None]
-        ours, theirs = query.numeric - centre, self.numeric[:, columns] - centre
-        squares = np.matmul(-2 * ours.T, theirs)
-        squares += np.einsum("ij,ij->j", ours, ours)[:, None]
-        squares += np.einsum("ij,ij->j", theirs, theirs)
-        return squares
+        ours = np.ones((p + 2, query.rows.size), dtype=np.float32)
+        theirs = np.ones((p + 2, columns.size), dtype=np.float32)
+        ours[:p] = query.numeric - centre
+        theirs[:p] = self.numeric[:, columns] - centre
+        ours[p] = np.einsum("ij,ij->j", ours[:p], ours[:p])
+        theirs[p + 1] = np.einsum("ij,ij->j", theirs[:p], theirs[:p])
+        ours[:p] *= -2
+        # Of the sums, and of coordinates that were rounded before they were centred.
+        squares = 4 * (float(ours[p].max()) + float(theirs[p + 1].max()))
+        allowance = (p + 4) * (_ROUNDING * (squares + self.largest * squares**0.5) + (_ROUNDING * self.largest) ** 2)
+        return ours.T @ theirs, allowance
 
 
 @dataclass(frozen=True, eq=False)

@@ -256,7 +256,7 @@ def _similar_in(blocks: Any, chosen: Integers, tile: tuple[int, int], threshold:
     start, other = tile
     if isinstance(blocks, csr_array):
         part = blocks[start : start + BLOCK_ROWS].tocoo()
-        first, second, values = part.coords[0] + start, part.coords[1], part.data.astype(float)
+        first, second, values = part.row + start, part.col, part.data.astype(float)
     else:
         rows, columns = chosen[start : start + BLOCK_ROWS], chosen[other : other + BLOCK_ROWS]
         dense = np.asarray(blocks(rows, columns), dtype=float)

@@ -44,7 +44,8 @@ class Candidates:
                 known = [key.removeprefix("mean_test_") for key in cv_results if key.startswith("mean_test_")]
                 shown = [name for name in known if not name.startswith(TALLY_KEY)]
                 raise ValueError(
-                    f"the search has no score {name!r}; it has {listing(shown)}. Score several metrics at once, for example "
+                    f"the search has no score {name!r}; it has {listing(shown)}. If every fold failed to score, the "
+                    "FairnessScoringWarning says why (error_score='raise' shows it); else score several metrics at once, as in "
                     f"scoring=fairness_scorers([{disparity!r}], sensitive_features=...)."
                 )
         self.name = disparity

@@ -308,7 +308,8 @@ def _shown_metrics(audit: Any, found: Sequence[Finding]) -> tuple[str, ...]:
     """Return the metrics to show, the judged ones first."""
     judged = [f.metric for f in found if f.threshold is not None]
     rates = ("selection_rate_ratio",) if audit.outcome == "adverse" else ()
-    return tuple(dict.fromkeys((*judged, *_COMPANIONS, *rates)))
+    asked = [name for name in audit.parameters.get("metrics") or () if METRICS[name].kind == "pair"]
+    return tuple(dict.fromkeys((*judged, *asked, *_COMPANIONS, *rates)))
 
 
 def _assessed(finding: Finding) -> bool:
@@ -419,7 +420,7 @@ def _tests(audit: Any, key: Any) -> str:
         if _key([test["attribute"]] if isinstance(test["attribute"], str) else test["attribute"]) == key
     }
     words = [f"{rate} {pvalue(found[rate])}" for rate in rates if rate in found and not isnan(found[rate])]
-    return f"Chi-square over all groups, p: {', '.join(words)}." if words else ""
+    return f"Chi-square over all groups, p (not adjusted): {', '.join(words)}." if words else ""
 
 
 def _reasons(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
@@ -450,8 +451,9 @@ def _reasons(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
 def _headlines(audit: Any) -> tuple[tuple[str, str], ...]:
     composite, least = audit.composite, audit.minimum_disparate_impact
     band = f", {composite.band}" if composite.band else ""
+    triage = "" if composite.value is None else f" {TRIAGE}"
     return (
-        ("Composite bias score", f"{_headline(composite, band)}. {TRIAGE}"),
+        ("Composite bias score", f"{_headline(composite, band)}.{triage}"),
         ("Minimum disparate impact", f"{_headline(least)}."),
     )
 
@@ -478,9 +480,9 @@ def _power(audit: Any) -> tuple[Section, ...]:
             weakest[_where(f)] = f
     words: dict[str, list[str]] = {"insufficient": [], "marginal": []}
     for where, f in weakest.items():
-        gap = "" if isnan(f.minimum_detectable) else f", detects gaps from {number(f.minimum_detectable)}"
+        gap = "" if isnan(f.minimum_detectable) else f"; .80 from a gap of {number(f.minimum_detectable)}"
         if power_label(f.power) in words:
-            words[power_label(f.power)].append(f"{where} ({f.metric} {f.power:.2f}{gap})")
+            words[power_label(f.power)].append(f"{where} ({f.metric}: power {f.power:.2f}{gap})")
     heads = {"insufficient": "power below .5 for a 10-point gap", "marginal": "power of .5 to .7 for a 10-point gap"}
     lines = tuple(f"{heads[word]}: {some(found, sep='; ')}" for word, found in words.items() if found)
     return (Section("Power", (Items(lines),)),) if lines else ()

@@ -6,13 +6,14 @@
 0.5
 """
 
-from sklearn_ethiclens import datasets, inference, metrics
+from sklearn_ethiclens import datasets, individual, inference, metrics
 from sklearn_ethiclens._audit import Audit, audit, audit_tally
 from sklearn_ethiclens._auditor import FairnessAuditor
 from sklearn_ethiclens._findings import Finding, Headline
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import MISSING
 from sklearn_ethiclens._version import __version__
+from sklearn_ethiclens.counterfactual import CounterfactualAudit, CounterfactualProbe
 from sklearn_ethiclens.datasets import fetch_compas, load_german_credit
 from sklearn_ethiclens.metrics import METRICS
 from sklearn_ethiclens.plotting import TradeoffDisplay
@@ -31,6 +32,8 @@ __all__ = [
     "MISSING",
     "POLICIES",
     "Audit",
+    "CounterfactualAudit",
+    "CounterfactualProbe",
     "FairnessAuditor",
     "Finding",
     "Headline",
@@ -50,6 +53,7 @@ __all__ = [
     "stratify_by",
     "datasets",
     "fetch_compas",
+    "individual",
     "inference",
     "load_german_credit",
     "metrics",

@@ -30,6 +30,7 @@ import typer
 
 from sklearn_ethiclens._audit import Audit
 from sklearn_ethiclens._audit import audit as audit_rows
+from sklearn_ethiclens._cli_probe import probe_command
 from sklearn_ethiclens._validation import as_scalar, listing, show
 from sklearn_ethiclens.datasets import DATASETS, Protocol, compas_protocol, german_credit_protocol
 from sklearn_ethiclens.datasets._download import write_whole
@@ -158,6 +159,9 @@ def rejudge(
         with _spoken_warnings(quiet):
             audits = [one.rejudge(chosen).annotate(run=_clock(started)) for one in _stored(stored)]
         _finish(audits, states, json_file, html_file, quiet)
+
+
+app.command("probe")(probe_command)
 
 
 @app.command("metrics")

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.neighbors import KDTree
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from sklearn_ethiclens.individual._blocks import in_blocks
@@ -76,6 +75,8 @@ def nearby_order(space: Space) -> Integers:
         frequent = np.argsort(-np.bincount(codes + 1), kind="stable")[:_ONE_HOT_LEVELS]
         columns += [2 * spread * (codes + 1 == level) for level in frequent]
     points = np.array(columns).T
+    from sklearn.neighbors import KDTree
+
     return np.asarray(KDTree(points, leaf_size=BLOCK_ROWS // 2).get_arrays()[1], dtype=np.intp)
 
 

@@ -497,7 +497,12 @@ def encode_labels(y_true: Any, y_pred: Any, pos_label: Any = None) -> Labels:
     encoded = {name: _encode_label_column(values, name) for name, values in {**named, "y_pred": y_pred}.items()}
     occurring = {name: column.occurring for name, column in encoded.items()}
     found = sort_labels(list(dict.fromkeys(label for labels in occurring.values() for label in labels)))
-    if len(found) > 2 and len(occurring) == 2 and not set(occurring["y_true"]) & set(occurring["y_pred"]):
+    if (
+        pos_label is not None
+        and len(found) > 2
+        and len(occurring) == 2
+        and not set(occurring["y_true"]) & set(occurring["y_pred"])
+    ):
         raise ValueError(
             f"y_true holds {listing(occurring['y_true'])} and y_pred {listing(occurring['y_pred'])}: they share no label. Give "
             f"both the same encoding."

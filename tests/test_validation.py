@@ -737,3 +737,8 @@ def test_labels_are_shown_as_a_person_reads_them():
 @pytest.mark.parametrize("bad", [float("inf"), float("-inf")])
 def test_infinite_labels_are_kept_apart_from_gaps(bad):
     assert of_rows([bad, 1.0, 1.0, 1.0, float("nan"), 1.0, 1.0, 1.0]).counts.sum((1, 2)).max() == 6
+
+
+def test_labels_in_two_encodings_are_refused_also_with_a_positive_label():
+    with pytest.raises(ValueError, match="they share no label. Give both the same encoding"):
+        Tally.from_predictions(["0", "1", "1"], [0, 1, 1], sensitive_features=list("aab"), pos_label=1)

@@ -6,17 +6,18 @@
 0.5
 """
 
-from sklearn_ethiclens import datasets, individual, inference, metrics
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sklearn_ethiclens import datasets, inference, metrics
 from sklearn_ethiclens._audit import Audit, audit, audit_tally
 from sklearn_ethiclens._auditor import FairnessAuditor
 from sklearn_ethiclens._findings import Finding, Headline
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import MISSING
 from sklearn_ethiclens._version import __version__
-from sklearn_ethiclens.counterfactual import CounterfactualAudit, CounterfactualProbe
 from sklearn_ethiclens.datasets import fetch_compas, load_german_credit
 from sklearn_ethiclens.metrics import METRICS
-from sklearn_ethiclens.plotting import TradeoffDisplay
 from sklearn_ethiclens.policy import POLICIES, Policy, Rule, Verdict
 from sklearn_ethiclens.scorers import (
     fairness_scorers,
@@ -26,6 +27,11 @@ from sklearn_ethiclens.scorers import (
     select_within,
     stratify_by,
 )
+
+if TYPE_CHECKING:
+    from sklearn_ethiclens import individual
+    from sklearn_ethiclens.counterfactual import CounterfactualAudit, CounterfactualProbe
+    from sklearn_ethiclens.plotting import TradeoffDisplay
 
 __all__ = [
     "METRICS",
@@ -58,3 +64,22 @@ __all__ = [
     "load_german_credit",
     "metrics",
 ]
+
+# Rooms that an audit does not need are imported when first asked for, so that importing the package stays cheap.
+_ROOMS = {
+    "CounterfactualAudit": "counterfactual",
+    "CounterfactualProbe": "counterfactual",
+    "TradeoffDisplay": "plotting",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "individual":
+        return import_module(f"{__name__}.{name}")
+    if name in _ROOMS:
+        return getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

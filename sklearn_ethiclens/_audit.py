@@ -297,6 +297,8 @@ class Audit:
         for attribute, tally in self.marginals().items():
             group, truth, decision = np.nonzero(tally.counts)
             weight = tally.counts[group, truth, decision]
+            if group.size == 1:  # which MetricFrame cannot take; a row given twice changes no rate
+                group, truth, decision, weight = (np.repeat(column, 2) for column in (group, truth, decision, weight))
             used = {k: v for k, v in functions.items() if tally.labelled or k == "selection_rate"}
             frame = fl.MetricFrame(
                 metrics=used,

@@ -283,9 +283,10 @@ def _encode_extension(column: pd.Series, name: str) -> Column:
         inner = _encode_array(column.to_numpy(dtype=base, na_value=base(0)), name)
         if not missing.any():
             return inner
+        levels = inner.levels if MISSING in inner.levels else (*inner.levels, MISSING)  # NaN beside NA is missing too
         codes = inner.codes.astype(np.int64)
-        codes[missing] = len(inner.levels)
-        return Column(codes, (*inner.levels, MISSING))
+        codes[missing] = len(levels) - 1
+        return Column(codes, levels)
     return _from_hashing(column, name)
 
 

@@ -4,11 +4,8 @@ import hashlib
 import os
 import time
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
-from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
 from uuid import uuid4
 
 HOME_VARIABLE = "SKLEARN_ETHICLENS_HOME"
@@ -113,6 +110,10 @@ def download(
 
 
 def _read(remote: RemoteFile, timeout: float, deadline: float, max_bytes: int) -> bytes:
+    from http.client import HTTPException
+    from urllib.error import HTTPError, URLError
+    from urllib.request import Request, urlopen
+
     request = Request(remote.url, headers={"User-Agent": "sklearn-ethiclens"})
     limit = max_bytes if remote.n_bytes is None else remote.n_bytes
     content = bytearray()

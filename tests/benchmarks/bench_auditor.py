@@ -4,9 +4,9 @@
 
 Times are CPU seconds on one thread. What is compared is run in turns, and the medians of these turns are compared.
 ``predict``: 1 million rows of 10 features; the auditor and the classifier it wraps predict the same rows.
-``cv=5``: fitting the auditor with ``cv=5`` less fitting it without, over ``cross_val_predict`` with the same folds. Hashing the
-``cv=5``: fitting the auditor with ``cv=5`` less fitting it without, over ``cross_val_predict`` with the same folds. Hashing
-``$SKLEARN_ETHICLENS_DATA``.
+``cv=5``: fitting the auditor with ``cv=5`` less fitting it without, over ``cross_val_predict`` with the same folds.
+Hashing the rows is part of both fits; the audit itself is made when ``audit_`` is first read; both are shown on their
+own. COMPAS is read from ``$SKLEARN_ETHICLENS_DATA``.
 """
 
 from __future__ import annotations

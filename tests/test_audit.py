@@ -1107,3 +1107,21 @@ def test_rules_of_all_bases_judge_together():
         "accuracy_ratio": FLAGGED,
         "demographic_parity_ratio": INCONCLUSIVE,  # no interval of a largest gap
     }
+
+
+# ------------------------------------------------------------------------------------------- absolute gaps are not cleared
+def test_equalized_odds_is_not_cleared_while_a_signed_gap_beyond_the_limit_stands_open():
+    # TPR 38/75 against 37/75: the signed interval reaches beyond .10, though BCa of the absolute gap ends at about .01
+    tally = labelled(a=(38, 37, 37, 38), b=(37, 38, 38, 37))
+    finding = pick(quiet(tally, reference="a"), "equalized_odds_difference", "b")
+    assert finding.verdict is INCONCLUSIVE
+    assert "is not excluded (Newcombe" in finding.reason
+    assert finding.low <= finding.value <= finding.high
+
+
+def test_an_infinite_label_is_stored_and_read():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = audit([0, 1] * 50, [0, 1] * 50, sensitive_features={"s": [float("inf"), 1.0] * 50})
+    assert Audit.from_json(found.to_json()) == found
+    assert Audit.from_json(found.to_json()).tally.groups == ((1.0,), (float("inf"),))

@@ -523,3 +523,26 @@ def test_what_an_encoding_lacks_is_printed_by_its_code(run, tmp_path):
     command = [sys.executable, "-m", "sklearn_ethiclens", *map(str, words)]
     result = subprocess.run(command, capture_output=True, env=kept, timeout=300)
     assert b"\\u7537" in result.stdout
+
+
+# --------------------------------------------------------------------------------------------- files that are not regular
+@pytest.mark.parametrize("text", ["y,p,sex\n1,0,F\n0,1,F, Jane\n1,1,M\n", "y,p,sex\n1,0,F,x\n0,1,F,y\n1,1,M,z\n"])
+def test_rows_with_more_fields_than_the_header_are_refused(run, tmp_path, text):
+    path = tmp_path / "long.csv"
+    path.write_text(text, encoding="utf-8")
+    assert "fields" in error_of(run(*columns(path)))
+
+
+def test_a_parquet_column_stored_as_the_index_is_read(run, tmp_path, predictions):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "indexed.parquet"
+    pd.read_csv(predictions).set_index("sex").to_parquet(path)
+    code, out, _ = run(*columns(path))
+    assert code == 1
+    assert "FLAGGED" in out
+
+
+def test_a_stored_list_without_audits_is_no_pass(run, tmp_path):
+    path = tmp_path / "empty.json"
+    path.write_text("[]", encoding="utf-8")
+    assert "holds no audit" in error_of(run("rejudge", path, "--policy", "eeoc"))

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import pickle
-import shutil
-import sys
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib import import_module
@@ -19,6 +14,16 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
+from sklearn_ethiclens._cli_common import (
+    arrow,
+    color,
+    one_line_errors,
+    print_text,
+    read_csv,
+    split,
+    spoken_warnings,
+    width,
+)
 from sklearn_ethiclens._validation import as_scalar, listing, show
 from sklearn_ethiclens.counterfactual import STRATEGIES, CounterfactualAudit, CounterfactualProbe
 from sklearn_ethiclens.datasets import DATASETS
@@ -71,18 +76,18 @@ def probe_command(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
 ) -> None:
     """Set sensitive features to other values, ask a model again, and print what changes."""
-    with _one_line_errors():
-        with _spoken_warnings(quiet):
-            names = _split(sensitive)
+    with one_line_errors():
+        with spoken_warnings(quiet):
+            names = split(sensitive)
             if not names:
                 raise ValueError("--sensitive is missing: name the columns to set to other values.")
-            asked = _Asked(names, model_file, _split(trust), allow_pickle, target, seed)
+            asked = _Asked(names, model_file, split(trust), allow_pickle, target, seed)
             rows = _data_set(source, asked) if source in SOURCES else _file(source, asked)
             probe = CounterfactualProbe(
                 names,
                 to=_targets(to, names, rows.X),
                 strategy=strategy,
-                descendants=_split(descendants) or None,
+                descendants=split(descendants) or None,
                 max_values=max_values,
                 random_state=seed,
             ).fit(rows.X_fit)
@@ -95,10 +100,10 @@ def probe_command(
             ).annotate(**rows.data)
         text = found.to_json() + "\n"
         if json_file == "-":
-            _print(text)
+            print_text(text)
         else:
             if not quiet:
-                _print(found.report("text", width=_width(), color=_color()))
+                print_text(found.report("text", width=width(), color=color()))
             if json_file is not None:
                 write_whole(Path(json_file), text.encode("utf-8", "backslashreplace"))
         if html_file is not None:
@@ -233,15 +238,9 @@ class _OnItsColumns:
 def _read(path: Path) -> pd.DataFrame:
     """Return a file's rows; in a CSV only an empty cell is missing, so that a group called NA stays a group."""
     if path.suffix.lower() == ".parquet":
-        try:
-            import_module("pyarrow")
-        except ImportError as error:
-            raise ImportError("reading .parquet needs pyarrow: pip install pyarrow") from error
+        arrow("pyarrow")
         return pd.read_parquet(path, engine="pyarrow")
-    try:
-        return pd.read_csv(path, keep_default_na=False, na_values=[""], encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path.name} is not UTF-8 text ({error.reason}); save it as UTF-8.") from error
+    return read_csv(path)
 
 
 def _load_model(path: Path, asked: _Asked) -> tuple[Any, str]:
@@ -281,11 +280,6 @@ def _classes(model: Any) -> list[Any]:
 
 
 # --------------------------------------------------------------------------------------------------- words into values
-def _split(texts: Iterable[str] | None) -> list[str]:
-    """Return names given one by one or joined by commas, each once."""
-    return list(dict.fromkeys(part.strip() for text in texts or () for part in text.split(",") if part.strip()))
-
-
 def _match(text: str, values: Sequence[Any]) -> Any:
     """Return the value that is written so, else the number that the text spells, else the text."""
     same = [value for value in values if show(value) == text or str(value) == text]
@@ -317,44 +311,3 @@ def _page(found: CounterfactualAudit) -> str:
         f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Counterfactuals of {name}</title></head>\n'
         f"<body>\n{found.report('html')}\n</body>\n</html>\n"
     )
-
-
-def _print(text: str, *, to_stderr: bool = False) -> None:
-    """Print text as the terminal can show it: what its encoding lacks, by its code."""
-    encoding = getattr(sys.stderr if to_stderr else sys.stdout, "encoding", None) or "utf-8"
-    typer.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False, err=to_stderr)
-
-
-def _width() -> int:
-    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
-
-
-def _color() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-@contextmanager
-def _one_line_errors() -> Iterator[None]:
-    """Turn an error of the input into one line on stderr and exit code 2."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        _print(f"error: {' '.join(str(error).split())}\n", to_stderr=True)
-        raise typer.Exit(2) from error
-
-
-@contextmanager
-def _spoken_warnings(quiet: bool) -> Iterator[None]:
-    """Print warnings as lines on stderr, each once."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for category in (DeprecationWarning, PendingDeprecationWarning):
-            warnings.simplefilter("ignore", category)
-        try:
-            yield
-        finally:
-            for text in dict.fromkeys(" ".join(str(one.message).split()) for one in caught):
-                if not quiet:
-                    _print(f"warning: {text}\n", to_stderr=True)

@@ -9,17 +9,12 @@ import csv
 import hashlib
 import json
 import math
-import os
-import shutil
-import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from html import escape
-from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,6 +25,16 @@ import typer
 
 from sklearn_ethiclens._audit import Audit
 from sklearn_ethiclens._audit import audit as audit_rows
+from sklearn_ethiclens._cli_common import (
+    arrow,
+    color,
+    one_line_errors,
+    print_text,
+    read_csv,
+    split,
+    spoken_warnings,
+    width,
+)
 from sklearn_ethiclens._cli_probe import probe_command
 from sklearn_ethiclens._validation import as_scalar, listing, show
 from sklearn_ethiclens.datasets import DATASETS, Protocol, compas_protocol, german_credit_protocol
@@ -111,13 +116,13 @@ def audit(
     quiet: Quiet = False,
 ) -> None:
     """Audit a data set, or a file of predictions, and print the scorecard."""
-    with _one_line_errors():
+    with one_line_errors():
         states, chosen = _states(fail_on), get_policy(policy)
         started = time.perf_counter()
         combinations = int(intersections) if intersections and intersections.isdecimal() else intersections
         audits = []
-        with _spoken_warnings(quiet):
-            asked = _Asked(y_true, y_pred, _split(sensitive), _bands(bands), protocol)
+        with spoken_warnings(quiet):
+            asked = _Asked(y_true, y_pred, split(sensitive), _bands(bands), protocol)
             for rows in _load(source, asked):
                 given = _references(reference, rows.groups)
                 if chosen.reference == "highest_value" or chosen.min_share:
@@ -135,7 +140,7 @@ def audit(
                     confidence_level=confidence_level,
                     n_resamples=n_resamples,
                     missing=missing,
-                    metrics=_split(metrics) or None,
+                    metrics=split(metrics) or None,
                     random_state=seed,
                 )
                 run = {**_clock(started), **rows.run}
@@ -153,10 +158,10 @@ def rejudge(
     quiet: Quiet = False,
 ) -> None:
     """Judge a stored audit under another policy; the data are not needed."""
-    with _one_line_errors():
+    with one_line_errors():
         states, chosen = _states(fail_on), get_policy(policy)
         started = time.perf_counter()
-        with _spoken_warnings(quiet):
+        with spoken_warnings(quiet):
             audits = [one.rejudge(chosen).annotate(run=_clock(started)) for one in _stored(stored)]
         _finish(audits, states, json_file, html_file, quiet)
 
@@ -169,7 +174,7 @@ def list_metrics(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="One of them, in full.")] = None,
 ) -> None:
     """List the metrics, or show one in full."""
-    with _one_line_errors():
+    with one_line_errors():
         if name is not None:
             _show(Section(get_metric(name).name, (_metric(name),)))
             return
@@ -188,7 +193,7 @@ def list_policies(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="One of them, in full.")] = None,
 ) -> None:
     """List the policies, or show one in full."""
-    with _one_line_errors():
+    with one_line_errors():
         if name is not None:
             _show(Section(get_policy(name).name, (policy_facts(get_policy(name)),)))
         else:
@@ -349,24 +354,14 @@ def _read_csv(path: Path, needed: list[str]) -> pd.DataFrame:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header = next((row for row in csv.reader(file) if row), [])
-        _check_columns(path, needed, header)
-        # All columns are read: with some of them pandas cuts longer rows without a word, and their fields shift.
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False, na_values=[""], encoding="utf-8-sig")
-        if not isinstance(frame.index, pd.RangeIndex):
-            raise ValueError(
-                f"{path.name} has rows with more fields than its header names; mend the header or the rows."
-            )
-        return frame[needed]
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name} is not UTF-8 text ({error.reason}); save it as UTF-8.") from error
+    _check_columns(path, needed, header)
+    return read_csv(path, dtype=str)[needed]
 
 
 def _read_parquet(path: Path, needed: list[str]) -> pd.DataFrame:
-    try:
-        parquet = import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise ImportError("reading .parquet needs pyarrow: pip install pyarrow") from error
-    _check_columns(path, needed, parquet.read_schema(path).names)
+    _check_columns(path, needed, arrow("pyarrow.parquet").read_schema(path).names)
     frame = pd.read_parquet(path, columns=needed, engine="pyarrow")
     return frame if set(needed) <= set(frame.columns) else frame.reset_index()  # a column may be stored as the index
 
@@ -382,11 +377,6 @@ def _check_columns(path: Path, needed: list[str], found: list[str]) -> None:
 
 
 # --------------------------------------------------------------------------------------------------- words into values
-def _split(texts: Iterable[str] | None) -> list[str]:
-    """Return names given one by one or joined by commas, each once."""
-    return list(dict.fromkeys(part.strip() for text in texts or () for part in text.split(",") if part.strip()))
-
-
 def _value(text: str) -> Any:
     """Return a text as the boolean or the finite number it spells, or as it is."""
     if text.lower() in ("true", "false"):
@@ -439,7 +429,7 @@ def _bands(texts: Sequence[str] | None) -> dict[str, list[str]]:
     bands = {}
     for text in texts or ():
         name, _, cuts = text.rpartition("=")
-        parts = _split([cuts])
+        parts = split([cuts])
         numbers = [_value(part) for part in parts]
         if not name or not parts or any(isinstance(v, str | bool) for v in numbers) or numbers != sorted(numbers):
             raise ValueError(f"--bands must be COL=CUT,CUT with rising numbers, as in age=25,40; got {text!r}.")
@@ -465,7 +455,7 @@ def _cut(groups: pd.DataFrame, bands: Mapping[str, list[str]]) -> pd.DataFrame:
 
 
 def _states(text: str) -> list[str]:
-    states = [] if text.strip() == "none" else _split([text])
+    states = [] if text.strip() == "none" else split([text])
     unknown = [state for state in states if state not in STATES]
     if unknown:
         raise ValueError(f"--fail-on must be among {list(STATES)}, or none; got {listing(unknown)}.")
@@ -506,10 +496,10 @@ def _finish(
     texts = [one.to_json() for one in audits]
     text = (texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]") + "\n"
     if json_file == "-":
-        _print(text)
+        print_text(text)
     else:
         if not quiet:
-            _print("\n".join(one.report("text", width=_width(), color=_color()) for one in audits))
+            print_text("\n".join(one.report("text", width=width(), color=color()) for one in audits))
         if json_file is not None:
             write_whole(Path(json_file), text.encode("utf-8", "backslashreplace"))
     if html_file is not None:
@@ -554,45 +544,4 @@ def _page(audits: Sequence[Audit]) -> str:
 
 
 def _show(section: Section, *, to_stderr: bool = False, apart: bool = False) -> None:
-    _print("\n" * apart + lay_out([section], width=_width(), color=_color() and not to_stderr), to_stderr=to_stderr)
-
-
-def _print(text: str, *, to_stderr: bool = False) -> None:
-    """Print text as the terminal can show it: what its encoding lacks, by its code."""
-    encoding = getattr(sys.stderr if to_stderr else sys.stdout, "encoding", None) or "utf-8"
-    typer.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False, err=to_stderr)
-
-
-def _width() -> int:
-    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
-
-
-def _color() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-@contextmanager
-def _one_line_errors() -> Iterator[None]:
-    """Turn an error of the input into one line on stderr and exit code 2."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        _print(f"error: {' '.join(str(error).split())}\n", to_stderr=True)
-        raise typer.Exit(2) from error
-
-
-@contextmanager
-def _spoken_warnings(quiet: bool) -> Iterator[None]:
-    """Print warnings as lines on stderr, each once."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for category in (DeprecationWarning, PendingDeprecationWarning):
-            warnings.simplefilter("ignore", category)
-        try:
-            yield
-        finally:
-            for text in dict.fromkeys(" ".join(str(one.message).split()) for one in caught):
-                if not quiet:
-                    _print(f"warning: {text}\n", to_stderr=True)
+    print_text("\n" * apart + lay_out([section], width=width(), color=color() and not to_stderr), to_stderr=to_stderr)

@@ -31,9 +31,10 @@ ROOMS = {
         "mitigation",
         "monitoring",
     ],
-    8: ["_cli_probe"],
-    9: ["cli", "__init__"],
-    10: ["__main__"],
+    8: ["_cli_common"],
+    9: ["_cli_probe"],
+    10: ["cli", "__init__"],
+    11: ["__main__"],
 }
 RANKS = {room: rank for rank, rooms in ROOMS.items() for room in rooms}
 

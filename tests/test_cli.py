@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from sklearn_ethiclens import METRICS, POLICIES, Audit, audit, cli
+from sklearn_ethiclens import METRICS, POLICIES, Audit, _cli_common, audit, cli
 from sklearn_ethiclens.cli import app, main
 from sklearn_ethiclens.datasets import DATASETS, compas_protocol, german_credit_protocol
 from tests._shared import data_file
@@ -501,16 +501,16 @@ class Terminal:
 def test_no_color_and_dumb_terminals_give_plain_text(monkeypatch):
     for name in ("NO_COLOR", "TERM", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
-    assert not cli._color() or sys.stdout.isatty()
+    assert not _cli_common.color() or sys.stdout.isatty()
     monkeypatch.setattr(sys, "stdout", Terminal())
-    assert cli._color()
+    assert _cli_common.color()
     monkeypatch.setenv("COLUMNS", "97")
-    assert cli._width() == 97
+    assert _cli_common.width() == 97
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not cli._color()
+    assert not _cli_common.color()
     monkeypatch.delenv("NO_COLOR")
     monkeypatch.setenv("TERM", "dumb")
-    assert not cli._color()
+    assert not _cli_common.color()
 
 
 def test_what_an_encoding_lacks_is_printed_by_its_code(run, tmp_path):

@@ -194,3 +194,10 @@ def test_bad_files_are_one_line(run, files, tmp_path):
     assert "must be a .skops file" in error_of(run(rows, "--sensitive", "sex", "--model", tmp_path / "model.txt"))
     (tmp_path / "latin.csv").write_bytes("sex,x\nMänn,1\n".encode("latin-1"))
     assert "is not UTF-8" in error_of(run(tmp_path / "latin.csv", *with_model))
+
+
+def test_rows_with_more_fields_than_the_header_are_refused(run, files, tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text("sex,x\nF,1,3\nM,2,6\n", encoding="utf-8")
+    words = (path, "--sensitive", "sex", "--model", files[1], "--allow-pickle")
+    assert "more fields than its header" in error_of(run(*words))

@@ -19,7 +19,7 @@ import scipy
 import sklearn
 
 from sklearn_ethiclens._assess import Settings, assess
-from sklearn_ethiclens._findings import Assessment, Finding, Headline, Reference, disparities
+from sklearn_ethiclens._findings import Assessment, Finding, Headline, Reference, Section, disparities
 from sklearn_ethiclens._tally import Tally, label_from_json, label_to_json
 from sklearn_ethiclens._validation import as_scalar, listing, show
 from sklearn_ethiclens._version import __version__
@@ -69,6 +69,8 @@ class Audit:
         Summary numbers over single attributes, or why they are withheld.
     notes : tuple of str
         On the size of groups.
+    sections : tuple of Section
+        Further parts, each with a table: what :meth:`with_section` added, and what further arguments asked for.
     run : dict
         What the caller adds of this run (date, duration); no part of equality.
     """
@@ -83,6 +85,7 @@ class Audit:
     composite: Headline = field(default_factory=Headline)
     minimum_disparate_impact: Headline = field(default_factory=Headline)
     notes: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = ()
     run: Mapping[str, Any] = field(default_factory=dict)
 
     # ------------------------------------------------------------------------------------------------------- judgement
@@ -272,6 +275,29 @@ class Audit:
         provenance = {**self.provenance, "data": {**self.provenance["data"], **data}}
         return replace(self, provenance=provenance, run={**self.run, **(run or {})})
 
+    def with_section(self, section: Section) -> Audit:
+        """Return the audit with a further part, in place of an earlier one of the same key.
+
+        Parameters
+        ----------
+        section : Section
+            Sentences and a table, such as ``CounterfactualAudit.section()`` gives.
+
+        Returns
+        -------
+        Audit
+        """
+        if not isinstance(section, Section):
+            raise TypeError(f"section must be a Section, as .section() gives one; got {type(section).__name__}.")
+        return replace(self, sections=(*(s for s in self.sections if s.key != section.key), section))
+
+    def section(self, key: str) -> Section:
+        """Return one of the further parts by its key; ``.frame()`` of it is its table."""
+        for section in self.sections:
+            if section.key == key:
+                return section
+        raise KeyError(f"this audit has no section {key!r}; it has {[s.key for s in self.sections]}.")
+
     def cross_check(self) -> pd.DataFrame:
         """Compute every by-group rate again with fairlearn's ``MetricFrame``, from the same tally.
 
@@ -367,6 +393,7 @@ class Audit:
             "composite": _headline_to_json(self.composite),
             "minimum_disparate_impact": _headline_to_json(self.minimum_disparate_impact),
             "notes": list(self.notes),
+            "sections": [_section_to_json(section) for section in self.sections],
             "verdict": None if self.verdict is None else str(self.verdict),
             "status": self.status,
             "run": _plain(self.run),
@@ -408,6 +435,7 @@ class Audit:
             composite=_headline_from_json(data["composite"]),
             minimum_disparate_impact=_headline_from_json(data["minimum_disparate_impact"]),
             notes=tuple(data["notes"]),
+            sections=tuple(map(_section_from_json, data["sections"])),
             run=data["run"],
         )
 
@@ -815,3 +843,23 @@ def _headline_to_json(headline: Headline) -> dict[str, Any]:
 
 def _headline_from_json(data: Mapping[str, Any]) -> Headline:
     return Headline(**{**data, "group": _ungroup(data["group"]), "reference": _ungroup(data["reference"])})
+
+
+def _section_to_json(section: Section) -> dict[str, Any]:
+    rows = [[_cell(value) for value in row] for row in section.rows]
+    return {
+        "key": section.key,
+        "title": section.title,
+        "lines": list(section.lines),
+        "columns": list(section.columns),
+        "rows": rows,
+    }
+
+
+def _cell(value: Any) -> Any:
+    return {"type": "float", "value": "nan"} if isinstance(value, float) and np.isnan(value) else _group(value)
+
+
+def _section_from_json(data: Mapping[str, Any]) -> Section:
+    rows = tuple(tuple(_ungroup(value) for value in row) for row in data["rows"])
+    return Section(data["key"], data["title"], tuple(data["lines"]), tuple(data["columns"]), rows)

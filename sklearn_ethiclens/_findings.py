@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import show
@@ -116,6 +117,35 @@ class Reference:
     group: Any
     given: bool
     sufficient: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of an audit beside its findings: sentences and one table, ready for every format.
+
+    Parameters
+    ----------
+    key : str
+        What it is about, in a word: "counterfactuals", "scores", "strata", "scan".
+    title : str
+        Its heading.
+    lines : tuple of str
+        What it says, a sentence each; shown above the table.
+    columns : tuple of str
+        Names of the table's columns; empty without a table.
+    rows : tuple of tuple
+        Cells as plain scalars (labels, numbers, words, None); formats round and mark what is undefined (NaN).
+    """
+
+    key: str
+    title: str
+    lines: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[Any, ...], ...] = ()
+
+    def frame(self) -> pd.DataFrame:
+        """Return the table."""
+        return pd.DataFrame(list(self.rows), columns=list(self.columns))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,14 @@ SOURCE = Path(sklearn_ethiclens.__file__).parent
 ROOMS = {
     -1: ["_version", "exceptions"],  # names only, known everywhere
     0: ["_validation"],
-    1: ["_tally"],
-    2: ["metrics", "inference"],
-    3: ["policy"],
-    4: ["_findings"],
-    5: ["_assess", "report", "plotting"],
-    6: ["_audit"],
-    7: [
+    1: ["_score_tally"],
+    2: ["_tally"],
+    3: ["metrics", "inference"],
+    4: ["policy"],
+    5: ["_findings"],
+    6: ["_assess", "_assess_scores", "_scan", "_strata", "report", "plotting"],
+    7: ["_audit"],
+    8: [
         "_auditor",
         "scorers",
         "counterfactual",
@@ -31,10 +32,10 @@ ROOMS = {
         "mitigation",
         "monitoring",
     ],
-    8: ["_cli_common"],
-    9: ["_cli_probe"],
-    10: ["cli", "__init__"],
-    11: ["__main__"],
+    9: ["_cli_common"],
+    10: ["_cli_probe"],
+    11: ["cli", "__init__"],
+    12: ["__main__"],
 }
 RANKS = {room: rank for rank, rooms in ROOMS.items() for room in rooms}
 

@@ -11,6 +11,7 @@ from sklearn_ethiclens.inference._intervals import (
     wald_difference_interval,
     wilson_interval,
 )
+from sklearn_ethiclens.inference._multiplicity import max_t_pvalues
 from sklearn_ethiclens.inference._paired import mean_interval
 from sklearn_ethiclens.inference._power import (
     half_width,
@@ -43,6 +44,7 @@ __all__ = [
     "half_width",
     "katz_interval",
     "koopman_interval",
+    "max_t_pvalues",
     "mcnemar_test",
     "mean_interval",
     "miettinen_nurminen_difference_interval",

@@ -10,10 +10,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ethiclens._calibrated import (
+    CALIBRATED,
+    Evidence,
+    adjusted_pvalues,
+    calibrated_rule,
+    closed_form,
+    examine,
+    has_closed_form,
+    interval_of,
+    limits_of,
+    meets_floors,
+    rivals,
+    stepwise_pvalues,
+)
 from sklearn_ethiclens._findings import Assessment, Finding, Headline, Reference
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import MISSING, show
-from sklearn_ethiclens.inference._intervals import miettinen_nurminen_ratio_interval, newcombe_interval
+from sklearn_ethiclens.inference._intervals import normal_quantile
 from sklearn_ethiclens.inference._power import minimum_detectable_difference, power_two_proportions
 from sklearn_ethiclens.inference._resampling import (
     BootstrapBounds,
@@ -34,6 +48,7 @@ POWER_GAP = 0.10  # the gap whose power is stated
 _JOINT_CELLS = 4096  # up to here one draw serves all attributes; beyond, each is drawn on its own
 _MANY_NUMBERS = 20  # more look like a measurement; 60 are refused at the door
 _BATCH_VALUES = 1 << 21  # replicates held at once, 16 MiB
+_ADJUSTMENTS = {"max-t": "max-T", "holm": "Holm", "bh": "Benjamini-Hochberg"}
 _COMPOSED = ("disparate_impact", "statistical_parity_difference", "equalized_odds_difference")
 
 
@@ -59,6 +74,8 @@ class _Rows:
     tests: list[str | None] = field(default_factory=list)
     power: Floats = field(default_factory=lambda: np.empty(0))
     detectable: Floats = field(default_factory=lambda: np.empty(0))
+    limit_pvalue: Floats = field(default_factory=lambda: np.empty(0))
+    calibrated: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -89,22 +106,25 @@ def assess(tally: Tally, settings: Settings) -> Assessment:
     Assessment
     """
     policy = settings.policy
+    blocks = [_Margin(*tally._marginal(attributes), settings) for attributes in settings.plan]
+    critical = float(normal_quantile(policy.confidence_level))
+    tested = policy.judges_together or any(block.evidence.promising(critical) for block in blocks)
     table_of, slot_of = _occupied(tally)
     cells = tally.counts.reshape(len(tally.groups), -1)[table_of, slot_of]
     joint = (
         draw_cells(cells, policy.n_resamples, settings.seed, settings.n_jobs) if cells.size <= _JOINT_CELLS else None
     )
-    blocks: list[_Margin] = []
-    for number, attributes in enumerate(settings.plan):
-        marginal, position = tally._marginal(attributes)
+    for number, block in enumerate(blocks):
         if joint is not None:
-            blocks.append(_Margin(marginal, joint, position[table_of], slot_of, settings))
+            block.resample(joint, block.position[table_of], slot_of, tested)
             continue
         seed = int(np.random.SeedSequence([settings.seed, number]).generate_state(1, np.uint64)[0])
-        own_table, own_slot = _occupied(marginal)
-        own_cells = marginal.counts.reshape(len(marginal.groups), -1)[own_table, own_slot]
+        own_table, own_slot = _occupied(block.tally)
+        own_cells = block.tally.counts.reshape(len(block.tally.groups), -1)[own_table, own_slot]
         draws = draw_cells(own_cells, policy.n_resamples, seed, settings.n_jobs)
-        blocks.append(_Margin(marginal, draws, own_table, own_slot, settings))
+        block.resample(draws, own_table, own_slot, tested)
+    for block, pvalues in zip(blocks, _limit_pvalues(blocks, policy, tested), strict=True):
+        block.judge(pvalues)
     rows = [block_rows for block in blocks for block_rows in block.rows]
     return Assessment(
         findings=tuple(finding for finding in _findings(rows, policy)),
@@ -116,6 +136,15 @@ def assess(tally: Tally, settings: Settings) -> Assessment:
     )
 
 
+def _limit_pvalues(blocks: Sequence[_Margin], policy: Policy, tested: bool) -> list[dict[tuple[str, int], float]]:
+    """Return, by attribute, the adjusted p-value of each (metric, group) that its limits are kept; none if not needed."""
+    evidence = [block.evidence for block in blocks]
+    if policy.judges_together and policy.multiplicity != "max-t":
+        rules = {rule.metric: rule for rule in policy.rules}
+        return stepwise_pvalues(evidence, [block.confusion for block in blocks], rules, policy.multiplicity)
+    return adjusted_pvalues(evidence) if tested else [{} for _ in blocks]
+
+
 def _occupied(tally: Tally) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the group, and the place in its table, of each cell that has rows."""
     table_of, slot_of = np.nonzero(tally.counts.reshape(len(tally.groups), -1))
@@ -125,19 +154,11 @@ def _occupied(tally: Tally) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 class _Margin:
     """One attribute or intersection: its tables, replicates and leave-one-out tables, read metric by metric."""
 
-    def __init__(
-        self, tally: Tally, draws: Floats, table_of: NDArray[Any], slot_of: NDArray[Any], settings: Settings
-    ) -> None:
-        self.tally, self.settings, self.policy = tally, settings, settings.policy
+    def __init__(self, tally: Tally, position: NDArray[np.intp], settings: Settings) -> None:
+        self.tally, self.position, self.settings, self.policy = tally, position, settings, settings.policy
         self.attributes = tally.attributes
-        n_groups, n_outcomes = len(tally.groups), tally.counts.shape[1]
         self.labels = [group[0] if len(group) == 1 else group for group in tally.groups]
         self.confusion = Confusion(tally.counts.astype(float), settings.outcome)
-        tables = collect_cells(draws, table_of, slot_of, n_groups, 2 * n_outcomes)
-        tables = np.moveaxis(tables.reshape(n_outcomes, 2, n_groups, -1), (0, 1), (-2, -1))
-        self.replicates = Confusion(tables, settings.outcome)
-        deleted, self.weights = leave_one_out(tally.counts, tally.n_rows)
-        self.jackknife = Confusion(deleted, settings.outcome)
         self.total = self.confusion.count("total")
         self.compared = self._compared()
         self._tested: dict[tuple[str, int], TwoProportionTestResult] = {}
@@ -147,10 +168,31 @@ class _Margin:
         self._proportions = [rate for rate in wanted if tally.labelled or not RATES[rate].uses_labels]
         self.reference_at, self.reference = self._choose_reference()
         self.tests = self._global_tests()
-        self.bounds = self._all_bounds([METRICS[name] for name in settings.metrics])
-        self.rows = [self._assess(METRICS[name]) for name in settings.metrics]
+        self._floors = self.policy if self.policy.judges_together else CALIBRATED
+        self._limits = [limit for limit in limits_of(self.policy.rules) if self._known(METRICS[limit.metric])]
+        at = {limit.metric: self._reference_of(METRICS[limit.metric]) for limit in self._limits}
+        self.evidence: Evidence = examine(self._limits, self.confusion, at, self._floors, self.compared)
         self.notes = self._size_notes()
+
+    def resample(self, draws: Floats, table_of: NDArray[Any], slot_of: NDArray[Any], tested: bool) -> None:
+        """Compute the intervals of all metrics, and what the tests of limits need of the replicates."""
+        n_groups, n_outcomes = self.tally.counts.shape[:2]
+        tables = collect_cells(draws, table_of, slot_of, n_groups, 2 * n_outcomes)
+        tables = np.moveaxis(tables.reshape(n_outcomes, 2, n_groups, -1), (0, 1), (-2, -1))
+        self.replicates = Confusion(tables, self.settings.outcome)
+        deleted, self.weights = leave_one_out(self.tally.counts, self.tally.n_rows)
+        self.jackknife = Confusion(deleted, self.settings.outcome)
+        self.methods: dict[str, str] = {}
+        self.bounds = self._all_bounds([METRICS[name] for name in self.settings.metrics])
+        if tested:
+            others = rivals(self._limits, self.confusion, self._possible_references(), self._floors, self.compared)
+            self.evidence.collect(self.replicates, others)
         del self.replicates, self.jackknife, self._pairs
+
+    def judge(self, limit_pvalues: Mapping[tuple[str, int], float]) -> None:
+        """Make the rows of all metrics, with verdicts."""
+        self.limit_pvalues = limit_pvalues
+        self.rows = [self._assess(METRICS[name]) for name in self.settings.metrics]
 
     # ---------------------------------------------------------------------------------------------------- who is compared
     def _compared(self) -> NDArray[np.bool_]:
@@ -190,6 +232,19 @@ class _Margin:
         rate = self.confusion.rate(metric.rates[0])
         return choose_reference(rate, self.total, self._eligible(), self._known_groups())
 
+    def _possible_references(self) -> dict[str, list[int]]:
+        """Return, by judged metric, the other groups that a replicate would choose as its reference; none if it was given."""
+        if self.policy.reference == "first" or self.attributes in self.settings.reference:
+            return {}
+        eligible, found = self._eligible(), {}
+        for name in dict.fromkeys(limit.metric for limit in self._limits):
+            metric = METRICS[name]
+            rate = metric.rates[0] if self.policy.reference == "highest_value" else "favorable_rate"
+            drawn = np.where(eligible[:, None], np.nan_to_num(self.replicates.rate(rate), nan=-1.0), -1.0)
+            chosen = np.unique(drawn.argmax(axis=0))
+            found[name] = [int(g) for g in chosen if eligible[g] and g != self._reference_of(metric)]
+        return found
+
     # ---------------------------------------------------------------------------------------------------------- a metric
     def _assess(self, metric: Metric) -> _Rows:
         if metric.kind == "group":
@@ -204,7 +259,7 @@ class _Margin:
         if metric.kind == "group":
             return np.asarray(metric.function(self.confusion))
         at = self._reference_of(metric)
-        others = self._comparison(at)[0]
+        others = self._others(at)
         values = metric.function(self.confusion.take(others), self.confusion.take([at]))
         return np.where(self.compared[others], values, np.nan)
 
@@ -220,10 +275,13 @@ class _Margin:
             if not self._known(metric) or not values.size:
                 bounds[metric.name] = _no_bounds(values.size)
                 continue
+            if self.policy.method == "auto" and has_closed_form(metric):
+                bounds[metric.name] = self._closed_bounds(metric, values)
+                continue
             if metric.kind == "group":
                 replicates, jackknife, weights = (self.replicates,), (self.jackknife,), self.weights
             else:
-                _, (replicates, jackknife, weights) = self._comparison(self._reference_of(metric))
+                replicates, jackknife, weights = self._comparison(self._reference_of(metric))
             part = metric.name, values, metric.function(*replicates), metric.function(*jackknife), weights
             waiting.append(part)
             held += part[2].size
@@ -231,6 +289,17 @@ class _Margin:
                 bounds |= self._batch(waiting)
                 waiting, held = [], 0
         return bounds | (self._batch(waiting) if waiting else {})
+
+    def _closed_bounds(self, metric: Metric, values: Floats) -> BootstrapBounds:
+        """Return the closed-form intervals of a metric, none where it is undefined."""
+        at = None if metric.kind == "group" else self._reference_of(metric)
+        groups = np.arange(len(self.labels)) if at is None else self._others(at)
+        bounds, self.methods[metric.name] = closed_form(
+            metric, self.confusion, groups, at, self.policy.confidence_level
+        )
+        blank, no = np.isnan(values), np.zeros(values.size, dtype=bool)
+        low, high = (np.where(blank, np.nan, end) for end in bounds)
+        return BootstrapBounds(low, high, np.ones(values.size), no, no)
 
     def _batch(self, parts: Sequence[tuple[str, Floats, Floats, Floats, Floats]]) -> dict[str, BootstrapBounds]:
         names, sizes = [part[0] for part in parts], [part[1].size for part in parts]
@@ -245,7 +314,7 @@ class _Margin:
             jackknife,
             weights,
             confidence_level=self.policy.confidence_level,
-            method=self.policy.method,
+            method="percentile" if self.policy.method == "percentile" else "bca",
         )
         columns = [np.split(column, np.cumsum(sizes)[:-1]) for column in bounds]
         return {name: BootstrapBounds(*column) for name, *column in zip(names, *columns, strict=True)}
@@ -259,7 +328,7 @@ class _Margin:
 
     def _assess_pairs(self, metric: Metric) -> _Rows:
         at, bounds = self._reference_of(metric), self.bounds[metric.name]
-        others = self._comparison(at)[0]
+        others = self._others(at)
         rows = self._rows(metric, others.tolist(), at, self._values(metric), bounds)
         rows.pvalue, rows.tests = self._test(metric, others, at)
         rows.power, rows.detectable = self._power(metric, others, at)
@@ -267,9 +336,9 @@ class _Margin:
             self._judge(rows, rule, bounds, others, at)
         return rows
 
-    def _comparison(self, at: int) -> tuple[NDArray[np.intp], Any]:
-        """Return the groups compared with one, and the pairs of replicates and of leave-one-out tables; kept."""
-        others = np.array([i for i in range(len(self.labels)) if i != at], dtype=np.intp)
+    def _comparison(self, at: int) -> Any:
+        """Return the pairs of replicates and of leave-one-out tables of all comparisons with one group; kept."""
+        others = self._others(at)
         if at not in self._pairs:
             index, weights = pair_leave_one_out(self.weights, others, at)
             self._pairs[at] = (
@@ -277,7 +346,10 @@ class _Margin:
                 (self.jackknife.take(index[0]), self.jackknife.take(index[1])),
                 weights,
             )
-        return others, self._pairs[at]
+        return self._pairs[at]
+
+    def _others(self, at: int) -> NDArray[np.intp]:
+        return np.array([i for i in range(len(self.labels)) if i != at], dtype=np.intp)
 
     def _assess_overall(self, metric: Metric) -> _Rows:
         compared = np.flatnonzero(self.compared)
@@ -329,7 +401,7 @@ class _Margin:
     ) -> _Rows:
         """Return the columns of a metric's findings, with what is wrong with each of them."""
         size = len(groups)
-        method = {"bca": "BCa", "percentile": "percentile"}[self.policy.method]
+        method = self.methods.get(metric.name, "percentile" if self.policy.method == "percentile" else "BCa")
         methods: list[str | None] = [None if nan else method for nan in np.isnan(bounds.low)]
         reasons, problems = [""] * size, [None] * size  # type: list[str], list[Verdict | None]
         if not self._known(metric):
@@ -489,59 +561,71 @@ class _Margin:
     def _judge(self, rows: _Rows, rule: Rule, bounds: BootstrapBounds, others: NDArray[np.intp], at: int) -> None:
         """Fill in verdicts and reasons: no labels, then 0/0, then floors, then no interval, then the rule."""
         low, high = rows.low, rows.high
+        metric = rows.metric
+        if self._known(metric) and has_closed_form(metric):
+            (closed_low, closed_high), name = closed_form(
+                metric, self.confusion, others, at, self.policy.confidence_level
+            )
+        else:
+            closed_low = closed_high = np.full(others.size, np.nan)
+            name = ""
+        one_rate = len(metric.rates) == 1
+        level = (1 - self.policy.confidence_level) / 2
+        rows.limit_pvalue = np.array([self.limit_pvalues.get((metric.name, int(g)), np.nan) for g in others])
+        rows.calibrated = self._calibrated(rule, metric, others, at, level)
         for i, problem in enumerate(rows.problems):
             if problem is not None:
                 rows.verdicts[i] = problem
                 continue
             ends = (float(low[i]), float(high[i]))
             notes = [rows.reasons[i]]
-            if bounds.degenerate[i] and rule.basis in ("interval", "gap"):
-                ends, name = self._closed_form(rows.metric, int(others[i]), at)
-                if name:
-                    rows.methods[i] = f"{rows.methods[i]}; judged by {name}"
-                    notes.append(f"{name} [{ends[0]:.3g}, {ends[1]:.3g}]")
+            if bounds.degenerate[i] and rule.basis in ("interval", "simultaneous", "gap") and one_rate and name:
+                ends = (float(closed_low[i]), float(closed_high[i]))
+                rows.methods[i] = f"{rows.methods[i]}; judged by {name}"
+                notes.append(f"{name} [{ends[0]:.3g}, {ends[1]:.3g}]")
+            elif bounds.degenerate[i] and rule.basis in ("interval", "simultaneous", "gap"):
+                ends = (np.nan, np.nan)
             significant = None
             if rule.basis == "significance":
-                significant = self._significant(rows.metric.rates[0], i, others, at)
-                count, nobs = self._counts(rows.metric.rates[0])
+                significant = self._significant(metric.rates[0], i, others, at)
+                count, nobs = self._counts(metric.rates[0])
                 if flip_flop(count[others[i]], nobs[others[i]], count[at], nobs[at]):
                     notes.append("one more selected here and one fewer in the reference would reverse it (flip-flop)")
+            elif rule.basis == "simultaneous":
+                significant = bool(rows.limit_pvalue[i] <= level)
             verdict, reason = rule.judge(float(rows.values[i]), *ends, significant=significant)
-            if verdict is Verdict.CLEARED and rule.basis == "interval" and _is_absolute(rows.metric):
-                reach = self._reach(rows.metric, int(others[i]), at)
-                if rule.maximum is not None and above(reach, rule.maximum):
+            if verdict is Verdict.CLEARED and rule.basis in ("interval", "simultaneous") and _is_absolute(metric):
+                if rule.maximum is not None and above(closed_high[i], rule.maximum):
                     verdict = Verdict.INCONCLUSIVE
-                    reason = f"a gap of {reach:.3f} is not excluded (Newcombe; BCa of an absolute gap ends too low)"
+                    reason = (
+                        f"a gap of {closed_high[i]:.3f} is not excluded (Newcombe; BCa of an absolute gap ends too low)"
+                    )
+            if rule.basis == "simultaneous" and not np.isnan(rows.limit_pvalue[i]) and verdict is not Verdict.CLEARED:
+                notes.append(f"{_ADJUSTMENTS[self.policy.multiplicity]} p = {rows.limit_pvalue[i]:.2g}")
             rows.verdicts[i], rows.reasons[i] = verdict, "; ".join(filter(None, [reason, *notes]))
+            if rows.calibrated[i].startswith(f"{verdict}:"):
+                rows.calibrated[i] = ""
 
-    def _closed_form(self, metric: Metric, group: int, at: int) -> tuple[tuple[float, float], str]:
-        """Return the interval that stands in for a degenerate one, and its name; none for a metric of several rates."""
-        if len(metric.rates) > 1 or metric.rates[0] == "f1" or metric.name.startswith("theil"):
-            return (np.nan, np.nan), ""
-        count, nobs = self._counts(metric.rates[0])
-        counts = (count[group], nobs[group], count[at], nobs[at])
-        if metric.scale == "ratio":
-            bounds = miettinen_nurminen_ratio_interval(*counts, confidence_level=self.policy.confidence_level)
-            return (float(bounds.low), float(bounds.high)), "Miettinen-Nurminen"
-        newcombe = newcombe_interval(*counts, confidence_level=self.policy.confidence_level)
-        low, high = float(newcombe.low), float(newcombe.high)
-        if metric.low == 0:
-            low, high = max(0.0, low, -high), max(abs(low), abs(high))
-        return (low, high), "Newcombe"
-
-    def _reach(self, metric: Metric, group: int, at: int) -> float:
-        """Return the largest absolute gap that the closed-form intervals of a metric's rates do not exclude.
-
-        The bootstrap of an absolute gap ends too low near parity, and would clear what it should not.
-        """
-        reach = 0.0
-        for rate in metric.rates:
-            count, nobs = self._counts(rate)
-            bounds = newcombe_interval(
-                count[group], nobs[group], count[at], nobs[at], confidence_level=self.policy.confidence_level
-            )
-            reach = max(reach, abs(float(bounds.low)), abs(float(bounds.high)))
-        return reach
+    def _calibrated(self, rule: Rule, metric: Metric, others: NDArray[np.intp], at: int, level: float) -> list[str]:
+        """Return the verdict of the calibrated methods on each comparison that has a value, with the reason, in words."""
+        said = [""] * others.size
+        if rule.basis == "simultaneous" or not any(limit.metric == metric.name for limit in self._limits):
+            return said
+        strict = calibrated_rule(rule)
+        enough = meets_floors(metric, self.confusion, self._floors) & self.compared
+        low, high = interval_of(strict, metric, self.confusion, others, at, self.policy.confidence_level)
+        values = self._values(metric)
+        for i in np.flatnonzero(~np.isnan(values)):
+            if not (enough[others[i]] and enough[at]):
+                said[i] = f"{Verdict.INSUFFICIENT_DATA}: fewer than {_floor_list(self._floors, metric)}"
+                continue
+            pvalue = self.limit_pvalues.get((metric.name, int(others[i])), np.nan)
+            ends = float(low[i]), float(high[i])
+            verdict, reason = strict.judge(float(values[i]), *ends, significant=bool(pvalue <= level))
+            said[i] = f"{verdict}: {reason} [{ends[0]:.3f}, {ends[1]:.3f}]"
+            if not np.isnan(pvalue) and verdict is not Verdict.CLEARED:
+                said[i] += f"; max-T p = {pvalue:.2g}"
+        return said
 
     def _significant(self, rate: str, i: int, others: NDArray[np.intp], at: int) -> bool | None:
         """Tell whether two standard deviations are exceeded, or Fisher's test rejects where expected counts are small."""
@@ -581,6 +665,15 @@ class _Margin:
         return notes
 
 
+def _floor_list(policy: Policy, metric: Metric) -> str:
+    """Return a policy's floors for a metric, in words."""
+    floors = {
+        "rows": policy.least_rows,
+        **{name: policy.floor(name) for name in metric.denominators if name != "total"},
+    }
+    return " or ".join(f"{floor} {name}" for name, floor in floors.items() if floor)
+
+
 def _is_absolute(metric: Metric) -> bool:
     """Tell whether a metric is made of absolute gaps of rates."""
     return metric.parity == 0 and metric.low == 0 and "f1" not in metric.rates and not metric.name.startswith("theil")
@@ -611,7 +704,7 @@ def _findings(rows: Sequence[_Rows], policy: Policy) -> list[Finding]:
         family = [r for r in rows if r.metric.name == name]
         pvalues = np.concatenate([r.pvalue for r in family])
         if not np.isnan(pvalues).all():
-            pvalues = adjust_pvalues(pvalues, policy.multiplicity)  # type: ignore[arg-type]
+            pvalues = adjust_pvalues(pvalues, "bh" if policy.multiplicity == "bh" else "holm")
         for r, part in zip(family, np.split(pvalues, np.cumsum([r.pvalue.size for r in family])[:-1]), strict=True):
             adjusted[id(r)] = part
     found = []
@@ -637,6 +730,8 @@ def _findings(rows: Sequence[_Rows], policy: Policy) -> list[Finding]:
             repeat(rule.threshold if rule else None),
             r.verdicts,
             r.reasons,
+            r.limit_pvalue.tolist() if r.limit_pvalue.size else repeat(float("nan"), len(r.groups)),
+            r.calibrated or repeat("", len(r.groups)),
         )
         found += [Finding(*row) for row in columns]
     return found

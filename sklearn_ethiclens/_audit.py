@@ -20,6 +20,8 @@ import sklearn
 
 from sklearn_ethiclens._assess import Settings, assess
 from sklearn_ethiclens._findings import Assessment, Finding, Headline, Reference, Section, disparities
+from sklearn_ethiclens._scan import scan_depth, scan_section
+from sklearn_ethiclens._strata import strata_frame, strata_sections
 from sklearn_ethiclens._tally import Tally, label_from_json, label_to_json
 from sklearn_ethiclens._validation import as_scalar, listing, show
 from sklearn_ethiclens._version import __version__
@@ -227,6 +229,28 @@ class Audit:
         rows = disparities(self.findings, self.policy, self.marginals(), self.outcome)
         return pd.DataFrame([{**row, "attribute": show(row["attribute"])} for row in rows])
 
+    def strata(self) -> pd.DataFrame:
+        """Return one row a stratum of the control features and group: rows, rates, and the ratio to the reference within it.
+
+        ``audit.section("strata").frame()`` is the table of the comparisons pooled over strata.
+
+        Returns
+        -------
+        DataFrame
+            ``attribute, stratum, group, n, favorable_rate, disparate_impact``, and with labels ``true_positive_rate,
+            false_positive_rate``; groups without rows in a stratum are not listed.
+
+        Raises
+        ------
+        ValueError
+            If there are no control features.
+        """
+        if not self.tally.controls:
+            raise ValueError(
+                "this audit has no strata: give audit(...) control_features, the columns to compare within."
+            )
+        return strata_frame(self.tally, self.references, outcome=self.outcome)
+
     def marginals(self) -> dict[Any, Tally]:
         """Return the tally of each audited attribute and intersection, keyed as findings name them."""
         return {
@@ -255,7 +279,7 @@ class Audit:
             self.tally,
             outcome=self.outcome,
             reference=given or None,
-            intersections=[attributes for attributes in self.plan if len(attributes) > 1],
+            intersections=self.parameters.get("scan") or [names for names in self.plan if len(names) > 1],
             policy=policy,
             metrics=self.parameters["metrics"],
             random_state=self.parameters["random_state"],
@@ -455,6 +479,7 @@ def audit(
     y_pred: Any,
     *,
     sensitive_features: Any,
+    control_features: Any = None,
     pos_label: Any = None,
     outcome: str = "favorable",
     reference: Any = None,
@@ -480,6 +505,9 @@ def audit(
     sensitive_features : Series, array, dict of arrays or frame with n_rows rows
         The group of each row; names come from it. pandas, polars and pyarrow are accepted. pandas objects must share
         their index; arrays and lists are positional.
+    control_features : Series, array, dict of arrays or frame with n_rows rows, optional
+        What groups are to be compared within, such as the department applied to; not audited themselves. Adds the sections
+        "strata" and "strata tables" to the audit, and changes nothing else: verdicts are of the crude comparisons.
     pos_label : label, optional
         The positive label; guessed only for {0, 1}, {-1, 1} and booleans. More than two labels are judged one against the
         rest.
@@ -489,8 +517,10 @@ def audit(
     reference : label or mapping of attribute to label, optional
         The group compared with. Default: by the policy, as a rule the highest rate of the favourable decision among the
         groups that meet the floor. For an intersection the key is a tuple of names (or "a*b"), the value a tuple.
-    intersections : list of tuples (or "a*b"), "all", or int, optional
-        Combinations of attributes to audit too: given ones, every pair, or all of up to that many attributes.
+    intersections : list of tuples (or "a*b"), "all", int, "scan" or "scan:k", optional
+        Combinations of attributes to audit too: given ones, every pair, or all of up to that many attributes. "scan" audits
+        single attributes, and adds the section "scan": the worst of all well-populated subgroups of up to two (or ``k``)
+        attributes, each against everybody else, with p-values and intervals that hold for all of them at once.
     policy : str or Policy, default="ethiclens"
         What is judged; a name in ``POLICIES`` or a policy of your own.
     method : {"bca", "percentile"}, optional
@@ -536,7 +566,12 @@ def audit(
     'F'
     """
     tally = Tally.from_predictions(
-        y_true, y_pred, sensitive_features=sensitive_features, pos_label=pos_label, missing=missing
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        pos_label=pos_label,
+        missing=missing,
     )
     return audit_tally(
         tally,
@@ -604,11 +639,20 @@ random_state
         random_state=random_state,
     )
     _warn_of_percentile(settings.policy)
-    found = assess(tally, settings)
+    audited = tally.marginal(tally.audited) if tally.controls else tally
+    found = assess(audited, settings)
     _warn_of_undefined(found)
     for block in settings.plan:
         if len(tally.marginal(block).groups) < 2:
             warn(f"{show(block)} has one group only; nothing can be compared.", SampleSizeWarning, stacklevel=3)
+    depth = scan_depth(intersections)
+    sections = strata_sections(
+        tally, found.references, outcome=outcome, confidence_level=settings.policy.confidence_level
+    )
+    if depth is not None:
+        chosen, seed = settings.policy, settings.seed
+        scan = scan_section(audited, depth, outcome=outcome, policy=chosen, seed=seed, n_jobs=n_jobs)
+        sections = (scan, *sections)
     return Audit(
         tally=tally,
         findings=found.findings,
@@ -619,6 +663,7 @@ random_state
             "plan": [list(attributes) for attributes in settings.plan],
             "metrics": _asked(metrics),
             "random_state": settings.seed,
+            **({} if depth is None else {"scan": f"scan:{depth}"}),
         },
         provenance=_provenance(tally),
         tests=found.tests,
@@ -626,6 +671,7 @@ random_state
         composite=found.composite,
         minimum_disparate_impact=found.minimum_disparate_impact,
         notes=found.notes,
+        sections=sections,
     )
 
 
@@ -658,15 +704,19 @@ def audit_settings(
         "multiplicity": multiplicity,
     }
     chosen = get_policy(policy).replace(**{key: value for key, value in asked.items() if value is not None})
-    plan = tuple((name,) for name in tally.attributes) + _intersections(intersections, tally.attributes)
+    if not tally.audited:
+        raise ValueError(
+            f"the tally holds control features only, {listing(tally.controls)}: there is nothing to audit."
+        )
+    plan = tuple((name,) for name in tally.audited) + _intersections(intersections, tally.audited)
     names = _metric_names(metrics, chosen, outcome)
     seed = as_seed(random_state)
     return Settings(outcome, plan, _references(reference, tally, plan), chosen, names, seed, n_jobs)
 
 
 def _intersections(intersections: Any, attributes: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """Return the intersections asked for as tuples of names."""
-    if intersections is None:
+    """Return the intersections asked for as tuples of names; none for a scan, which is no part of the plan."""
+    if intersections is None or scan_depth(intersections) is not None:
         return ()
     if isinstance(intersections, str) and intersections == "all":
         return tuple(combinations(attributes, 2))
@@ -678,7 +728,9 @@ def _intersections(intersections: Any, attributes: tuple[str, ...]) -> tuple[tup
     if isinstance(intersections, str):
         intersections = intersections.split(",")
     if not isinstance(intersections, Iterable):
-        raise ValueError(f"intersections must be a list of tuples of names, 'all' or a number; got {intersections!r}.")
+        raise ValueError(
+            f"intersections must be a list of tuples of names, 'all', a number or 'scan'; got {intersections!r}."
+        )
     entries = list(intersections)
     if entries and all(isinstance(name, str) and name in attributes for name in entries):
         entries = [tuple(entries)]  # one tuple of names instead of a list of tuples
@@ -702,15 +754,15 @@ def _references(reference: Any, tally: Tally, plan: tuple[tuple[str, ...], ...])
     if reference is None:
         return {}
     if not isinstance(reference, Mapping):
-        if len(tally.attributes) > 1:
+        if len(tally.audited) > 1:
             raise ValueError(
-                f"reference must name its attribute, as in {{{tally.attributes[0]!r}: ...}}, since there are several: "
-                f"{listing(tally.attributes)}; got {reference!r}."
+                f"reference must name its attribute, as in {{{tally.audited[0]!r}: ...}}, since there are several: "
+                f"{listing(tally.audited)}; got {reference!r}."
             )
-        reference = {tally.attributes[0]: reference}
+        reference = {tally.audited[0]: reference}
     given = {}
     for key, value in reference.items():
-        names = (key,) if key in tally.attributes else tuple(key.split("*")) if isinstance(key, str) else tuple(key)
+        names = (key,) if key in tally.audited else tuple(key.split("*")) if isinstance(key, str) else tuple(key)
         if names not in plan:
             raise ValueError(f"reference names {key!r}; audited are {listing([show(p) for p in plan])}.")
         group = tuple(map(as_scalar, value)) if len(names) > 1 else as_scalar(value)
@@ -815,7 +867,7 @@ def _ungroup(group: Any) -> Any:
     return tuple(map(label_from_json, group)) if isinstance(group, list) else label_from_json(group)
 
 
-_FLOATS = ("value", "low", "high", "pvalue", "pvalue_adjusted", "power", "minimum_detectable")
+_FLOATS = ("value", "low", "high", "pvalue", "pvalue_adjusted", "power", "minimum_detectable", "limit_pvalue")
 
 
 def _finding_to_json(f: Finding) -> dict[str, Any]:

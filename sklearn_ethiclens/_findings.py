@@ -53,6 +53,12 @@ class Finding:
         None for a descriptive metric.
     reason : str
         Why that verdict, or why there is no value or interval.
+    limit_pvalue : float
+        One-sided: of the test that the true value lies within the policy's limits, adjusted for everything judged. NaN where
+        no test was needed, since nothing judged passes its limit significantly even alone.
+    calibrated : str
+        What the "calibrated" policy's methods say of a judged comparison, with the same limits, where that differs from
+        the verdict, and why; empty otherwise.
     """
 
     attribute: str | tuple[str, ...]
@@ -74,6 +80,8 @@ class Finding:
     threshold: float | None
     verdict: Verdict | None
     reason: str
+    limit_pvalue: float = float("nan")
+    calibrated: str = ""
 
     def __str__(self) -> str:
         where = f"{show(self.attribute)}={show(self.group)}"

@@ -18,16 +18,17 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from sklearn_ethiclens.inference._intervals import check_fraction
-from sklearn_ethiclens.inference._resampling import check_method, check_n_resamples
+from sklearn_ethiclens.inference._resampling import METHODS, check_n_resamples
 from sklearn_ethiclens.metrics._comparisons import above, below
 from sklearn_ethiclens.metrics._definitions import METRICS, get_metric
 from sklearn_ethiclens.metrics._rates import EMPTY
 
 __all__ = ["POLICIES", "Policy", "Rule", "Verdict", "get_policy"]
 
-Basis = Literal["interval", "point", "gap", "significance"]
+Basis = Literal["interval", "simultaneous", "point", "gap", "significance"]
 ReferenceChoice = Literal["highest_rate", "first", "highest_value"]
-Multiplicity = Literal["holm", "bh"]
+Multiplicity = Literal["holm", "bh", "max-t"]
+IntervalMethod = Literal["auto", "bca", "percentile"]
 
 
 class Verdict(StrEnum):
@@ -55,10 +56,11 @@ class Rule:
         A name in ``METRICS``.
     minimum, maximum : float, optional
         The acceptable range, ends included.
-    basis : {"interval", "point", "gap", "significance"}
-        "interval": flagged if the interval lies wholly outside the range. "point": the value alone. "gap": the absolute
-        value is outside and the signed interval excludes 0. "significance": the value is outside and the test of equal
-        rates rejects; one of the two alone is inconclusive.
+    basis : {"interval", "simultaneous", "point", "gap", "significance"}
+        "interval": flagged if the interval lies wholly outside the range. "simultaneous": that, and the test that the true
+        value is within the range rejects after adjustment for everything judged. "point": the value alone. "gap": the
+        absolute value is outside and the signed interval excludes 0. "significance": the value is outside and the test
+        of equal rates rejects; one of the two alone is inconclusive.
     absolute : bool
         Whether the range is of the absolute value.
     elevated : float, optional
@@ -109,7 +111,7 @@ class Rule:
         value, low, high : float
             The estimate and its interval; NaN ends where there is none.
         significant : bool, optional
-            Whether the test of equal rates rejects; None if it could not be made.
+            Whether the test rejects that the rule's basis asks for; None if it could not be made.
         """
         if self.absolute:
             value, low, high = abs(value), max(0.0, low, -high), max(abs(low), abs(high))
@@ -122,6 +124,8 @@ class Rule:
         if self.basis == "gap":
             return self._judge_gap(value, low, high)
         if self._outside(high, low):
+            if self.basis == "simultaneous" and not significant:
+                return Verdict.INCONCLUSIVE, f"the interval lies {self._passed(high)}, but not after adjustment"
             return Verdict.FLAGGED, f"the interval lies {self._passed(high)}"
         if self._inside(low, high):
             return Verdict.CLEARED, f"the interval lies inside {self.describe()}"
@@ -193,14 +197,17 @@ class Policy:
     reference : {"highest_rate", "first", "highest_value"}
         The group compared with where none is given: the highest rate of the favourable decision above the floor, the
         first in canonical order, or for each metric the group where it is highest.
-    method : {"bca", "percentile"}
-        Interval method.
+    method : {"bca", "percentile", "auto"}
+        Interval method. "auto": the one that holds its level, by metric: Wilson, Newcombe, Miettinen-Nurminen, for largest
+        gaps and means their combinations, BCa for what is no rate or gap of rates.
     confidence_level : float
         Of the intervals.
     n_resamples : int
         Bootstrap replicates.
-    multiplicity : {"holm", "bh"}
-        Adjustment of p-values over all comparisons of a metric.
+    multiplicity : {"holm", "bh", "max-t"}
+        Adjustment of the tests that decide under a "simultaneous" rule, over everything judged, and of the p-values of
+        equal rates over all comparisons of a metric. "max-t" is of the joint bootstrap, for the tests that decide;
+        p-values of equal rates then have Holm's.
     floors : mapping of str to int
         By denominator ("total", "positives", "negatives", "selected", "rejected"): the least count that is judged, in both
         groups of a comparison; "rows" is the least number of rows whatever the metric.
@@ -230,11 +237,12 @@ class Policy:
     intersection_size_notes: tuple[tuple[int, str], ...] = ()
 
     def __post_init__(self) -> None:
-        check_method(self.method)
+        if self.method not in get_args(IntervalMethod):
+            raise ValueError(f"method must be one of {(*METHODS, 'auto')}; got {self.method!r}.")
         check_fraction(self.confidence_level, "confidence_level")
         check_n_resamples(self.n_resamples)
-        if self.multiplicity not in ("holm", "bh"):
-            raise ValueError(f"multiplicity must be 'holm' or 'bh'; got {self.multiplicity!r}.")
+        if self.multiplicity not in get_args(Multiplicity):
+            raise ValueError(f"multiplicity must be 'holm', 'bh' or 'max-t'; got {self.multiplicity!r}.")
         if self.reference not in ("highest_rate", "first", "highest_value"):
             raise ValueError(f"reference must be 'highest_rate', 'first' or 'highest_value'; got {self.reference!r}.")
         known = sorted([*EMPTY, "rows"])
@@ -254,6 +262,11 @@ class Policy:
     def ignores_uncertainty(self) -> bool:
         """Whether it judges on points, by design."""
         return any(rule.basis == "point" for rule in self.rules)
+
+    @property
+    def judges_together(self) -> bool:
+        """Whether it adjusts its flags for everything that is judged."""
+        return any(rule.basis == "simultaneous" for rule in self.rules)
 
     @property
     def least_rows(self) -> int:
@@ -344,6 +357,19 @@ _ALL = (
         "the EthicLens methodology",
         (Rule("disparate_impact", minimum=0.80), Rule("equalized_odds_difference", maximum=0.10)),
         floors={"total": 100, "positives": 30, "negatives": 30, "selected": 30, "rejected": 30},
+    ),
+    Policy(
+        "calibrated",
+        "The limits of ethiclens, judged so that all flags of an audit together are false in 2.5% of audits: intervals that "
+        "hold their level, max-T adjustment over everything judged, a reference chosen from the data allowed for.",
+        "the methods measured in the documentation's page on statistics",
+        (
+            Rule("disparate_impact", minimum=0.80, basis="simultaneous"),
+            Rule("equalized_odds_difference", maximum=0.10, basis="simultaneous"),
+        ),
+        method="auto",
+        multiplicity="max-t",
+        floors={"rows": 30, "positives": 10, "negatives": 10},
     ),
     Policy(
         "assessor",

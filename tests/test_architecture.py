@@ -19,9 +19,10 @@ ROOMS = {
     3: ["metrics", "inference"],
     4: ["policy"],
     5: ["_findings"],
-    6: ["_assess", "_assess_scores", "_scan", "_strata", "report", "plotting"],
-    7: ["_audit"],
-    8: [
+    6: ["_calibrated"],
+    7: ["_assess", "_assess_scores", "_scan", "_strata", "report", "plotting"],
+    8: ["_audit"],
+    9: [
         "_auditor",
         "scorers",
         "counterfactual",
@@ -32,10 +33,10 @@ ROOMS = {
         "mitigation",
         "monitoring",
     ],
-    9: ["_cli_common"],
-    10: ["_cli_probe"],
-    11: ["cli", "__init__"],
-    12: ["__main__"],
+    10: ["_cli_common"],
+    11: ["_cli_probe"],
+    12: ["cli", "__init__"],
+    13: ["__main__"],
 }
 RANKS = {room: rank for rank, rooms in ROOMS.items() for room in rooms}
 

@@ -150,7 +150,7 @@ def test_a_rule_that_cannot_judge_is_refused_when_it_is_made(keywords, message):
 
 # --------------------------------------------------------------------------------------------------- the named policies
 def test_the_named_policies_are_pinned():
-    assert list(POLICIES) == ["ethiclens", "assessor", "glassalpha", "four_fifths", "eeoc", "ll144"]
+    assert list(POLICIES) == ["ethiclens", "calibrated", "assessor", "glassalpha", "four_fifths", "eeoc", "ll144"]
     ethiclens = POLICIES["ethiclens"]
     assert (ethiclens.method, ethiclens.n_resamples, ethiclens.confidence_level) == ("bca", 2000, 0.95)
     assert (ethiclens.reference, ethiclens.multiplicity) == ("highest_rate", "holm")
@@ -256,7 +256,7 @@ def test_fields_are_replaced_by_name():
         ({"method": "wald"}, ValueError, "method must be one of"),
         ({"confidence_level": 95}, ValueError, "confidence_level"),
         ({"n_resamples": 10}, ValueError, "n_resamples"),
-        ({"multiplicity": "bonferroni"}, ValueError, "multiplicity must be 'holm' or 'bh'"),
+        ({"multiplicity": "bonferroni"}, ValueError, "multiplicity must be 'holm', 'bh' or 'max-t'; got 'bonferroni'"),
         ({"reference": "largest"}, ValueError, "reference must be 'highest_rate', 'first' or 'highest_value'"),
         ({"floors": {"people": 3}}, ValueError, r"floors must be named by .*'total'.*got \['people'\]"),
         ({"rules": (DI, DI_BOTH)}, ValueError, r"at most one rule; \['disparate_impact'\]"),

@@ -19,7 +19,7 @@ from sklearn_ethiclens.inference._intervals import Interval, check_fraction
 
 Floats = NDArray[np.float64]
 
-METHODS = ("bca", "percentile")
+METHODS = ("bca", "percentile")  # of the bootstrap; an audit can also choose "auto", by metric
 STREAM = 1000  # replicates per random stream: results do not depend on threads, blocks or chunks
 MIN_VALID_SHARE = 0.95
 _BLOCK_VALUES = 1 << 21

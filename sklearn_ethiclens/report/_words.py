@@ -5,10 +5,12 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import isinf, isnan
 from typing import Any, ClassVar
 
 from sklearn_ethiclens._findings import Finding, Headline, Reference
+from sklearn_ethiclens._findings import Section as FurtherSection
 from sklearn_ethiclens._validation import show
 from sklearn_ethiclens.inference import power_label
 from sklearn_ethiclens.metrics._definitions import METRICS
@@ -41,8 +43,8 @@ _REFERENCES = {
     "first": "the first in sort order",
     "highest_value": "for each metric the group where it is highest",
 }
-_METHODS = {"bca": "BCa", "percentile": "percentile"}
-_MULTIPLICITY = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
+_METHODS = {"auto": "auto (closed forms, BCa elsewhere)", "bca": "BCa", "percentile": "percentile"}
+_MULTIPLICITY = {"holm": "Holm", "bh": "Benjamini-Hochberg", "max-t": "Holm; flags: max-T over everything judged"}
 TRIAGE = "A convenience for triage, no legal standard; higher is a smaller disparity."
 INFLATES = "A reference chosen from the data inflates flags: name one beforehand."
 IGNORES = "the policy ignores uncertainty: it judges values alone, by design"
@@ -67,11 +69,17 @@ class Facts:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under a header, in blocks of their own heading (none if empty); a cell may have several lines."""
+    """Rows under a header, in blocks of their own heading (none if empty); a cell may have several lines.
+
+    ``keys`` is the number of leading columns that say whose a row is: they are repeated where a table is too wide for one line
+    and goes on below. With 0, the widest column gives way instead.
+    """
 
     kind: ClassVar[str] = "table"
     header: tuple[str, ...]
     blocks: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
+    keys: int = 0
+    caption: str = ""
 
 
 @dataclass(frozen=True)
@@ -199,6 +207,7 @@ def scorecard(audit: Any) -> tuple[Section, ...]:
         Section("Summary", (Facts(_headlines(audit)),)),
         *_size(audit),
         *_power(audit),
+        *map(further, audit.sections),
         Section("What this does not show", (Items((*LIMITS, *_base_rates(audit, rates))),)),
         Section("Provenance", (Paragraph(_provenance(audit)),)),
     )
@@ -488,6 +497,54 @@ def _power(audit: Any) -> tuple[Section, ...]:
     return (Section("Power", (Items(lines),)),) if lines else ()
 
 
+# ------------------------------------------------------------------------------------------------------ further sections
+def further(section: FurtherSection) -> Section:
+    """Return a further section of an audit: its sentences, then its table.
+
+    Rows that share the word in the first column stand in a block under it; equal ones must be neighbours.
+    """
+    parts: list[Part] = [Paragraph(label(line)) for line in section.lines]
+    if section.columns and not section.rows:
+        parts.append(Paragraph("The table has no rows."))
+    elif section.columns:
+        parts.append(_table_of(section))
+    return Section(label(section.title), tuple(parts))
+
+
+def _table_of(section: FurtherSection) -> Table:
+    header, rows, first = [*map(label, section.columns)], section.rows, [row[0] for row in section.rows]
+    n = len(rows)
+    caption = f"{label(section.title)}: {n} {'row' if n == 1 else 'rows'}"
+    runs = [i for i in range(n) if not i or first[i] != first[i - 1]]
+    in_blocks = len(header) > 1 and all(isinstance(v, str) for v in first) and len(set(first)) == len(runs) < n
+    cells = [tuple(map(cell, row)) for row in rows]
+    # The columns before the first fraction say whose a row is, up to four of them.
+    fractions = [j for j in range(len(header)) if any(isinstance(row[j], float) for row in rows)]
+    keys = min([*fractions, 4]) - in_blocks
+    keys = keys if 0 < keys < len(header) - in_blocks else 1
+    if not in_blocks:
+        return Table(tuple(header), (("", tuple(cells)),), keys, caption)
+    blocks = tuple(
+        (f"{header[0]}: {cells[start][0]}", tuple(row[1:] for row in cells[start:stop]))
+        for start, stop in pairwise([*runs, n])
+    )
+    return Table(tuple(header[1:]), blocks, keys, caption)
+
+
+def cell(value: Any) -> str:
+    """Return a cell of a further section: a number as :func:`number`, a label as typed, "-" for None.
+
+    Examples
+    --------
+    >>> [cell(v) for v in (0.25, float("nan"), None, 1200, "<b>", True)]
+    ['0.250', 'undefined', '-', '1200', '<b>', 'True']
+    """
+    if value is None:
+        return "-"
+    return number(value) if isinstance(value, float) else label(value)
+
+
+# --------------------------------------------------------------------------------------------------------------- limits
 def _base_rates(audit: Any, rates: Any) -> tuple[str, ...]:
     """Return which parities cannot hold together, for the comparisons whose base rates differ."""
     differing = []

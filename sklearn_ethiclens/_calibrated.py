@@ -1,0 +1,367 @@
+"""Judging that holds its level: closed-form intervals by metric, and adjusted tests of the limits themselves.
+
+The adjustment is for everything that is judged, and for a reference that was chosen from the data.
+
+A rule is made of limits on single rates: equalized odds within .10 is two, one on each absolute gap. Each limit has a
+studentised statistic, large where the limit is passed, and the replicates of the audit's bootstrap give what chance alone
+makes of the largest of all (max-T).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from sklearn_ethiclens.inference._gap_intervals import (
+    absolute_bounds,
+    largest_gap_interval,
+    mean_gap_interval,
+    mean_rate_interval,
+)
+from sklearn_ethiclens.inference._intervals import (
+    Bounds,
+    miettinen_nurminen_ratio_interval,
+    newcombe_interval,
+    wilson_interval,
+)
+from sklearn_ethiclens.inference._multiplicity import max_t_pvalues
+from sklearn_ethiclens.inference._studentised import Estimates, log_ratio, rate_difference
+from sklearn_ethiclens.inference._tests import adjust_pvalues
+from sklearn_ethiclens.metrics._definitions import METRICS, Metric
+from sklearn_ethiclens.metrics._rates import RATES, Confusion, Floats
+from sklearn_ethiclens.policy import POLICIES, Policy, Rule
+
+_FAR_INSIDE = -2.0  # a limit kept with this much room is not near the boundary, and no part of the family (selection)
+_NEAR = 1.0  # statistics up to here cannot be significant; their replicates are folded into one row
+_MEANS = ("average_odds_difference", "average_odds_error", "balanced_accuracy")
+_HALVINGS = 40
+
+CALIBRATED = POLICIES["calibrated"]
+
+
+# ---------------------------------------------------------------------------------------------------------- intervals
+def has_closed_form(metric: Metric) -> bool:
+    """Tell whether a metric is a rate, a comparison of one rate, or a gap or mean of independent rates."""
+    if "f1" in metric.rates or metric.scale == "score" or metric.name.startswith("theil") or metric.kind == "overall":
+        return False
+    return len(metric.rates) == 1 or metric.name in (*_MEANS, "equalized_odds_difference")
+
+
+def closed_form(
+    metric: Metric, confusion: Confusion, groups: NDArray[np.intp], at: int | None, confidence_level: Any
+) -> tuple[Bounds, str]:
+    """Return the closed-form intervals of a metric that has one, and their name.
+
+    Parameters
+    ----------
+    metric : Metric
+        One that :func:`has_closed_form`.
+    confusion : Confusion
+        Of all groups.
+    groups : ndarray of int of shape (n,)
+        The groups, or those compared with the reference.
+    at : int or None
+        The reference of a pair metric.
+    confidence_level : float or ndarray
+        In (0, 1).
+
+    Returns
+    -------
+    bounds : Bounds
+        Arrays of shape (n,); NaN where a denominator is empty.
+    name : str
+    """
+    pairs = [
+        (confusion.count(RATES[rate].numerator), confusion.count(RATES[rate].denominator)) for rate in metric.rates
+    ]
+    own = [(count[groups], nobs[groups]) for count, nobs in pairs]
+    level = {"confidence_level": confidence_level}
+    if metric.kind == "group":
+        if metric.name in _MEANS:
+            count, nobs = map(np.stack, zip(*own, strict=True))
+            return mean_rate_interval(count, nobs, **level), "Wilson, MOVER"
+        return wilson_interval(*own[0], **level), "Wilson"
+    one = (*own[0], pairs[0][0][at], pairs[0][1][at])
+    if metric.scale == "ratio":
+        return miettinen_nurminen_ratio_interval(*one, **level), "Miettinen-Nurminen"
+    if len(metric.rates) == 1:
+        bounds = newcombe_interval(*one, **level)
+        return (absolute_bounds(*bounds) if metric.low == 0 else bounds), "Newcombe"
+    both = [np.stack([mine[i] for mine in own]) for i in (0, 1)]
+    both += [np.array([pair[i][at] for pair in pairs])[:, None] for i in (0, 1)]
+    if metric.name == "equalized_odds_difference":
+        return largest_gap_interval(*both, **level), "Newcombe, largest gap"
+    signed = metric.low < 0
+    return mean_gap_interval(*both, absolute=not signed, **level), "Newcombe, " + ("MOVER" if signed else "Sidak")
+
+
+# ------------------------------------------------------------------------------------------------------------- limits
+@dataclass(frozen=True)
+class Limit:
+    """A limit on the ratio, the difference or the absolute difference of one rate: what rules are made of."""
+
+    metric: str
+    rate: str
+    scale: Literal["ratio", "signed", "absolute"]
+    bound: float
+    upper: bool
+
+
+def limits_of(rules: Iterable[Rule]) -> tuple[Limit, ...]:
+    """Return the limits that rules on comparisons are made of; rules on other metrics have none."""
+    limits = []
+    for rule in rules:
+        metric = METRICS[rule.metric]
+        if metric.kind != "pair" or not has_closed_form(metric) or metric.name in _MEANS:
+            continue
+        if metric.scale == "ratio":
+            scale: Literal["ratio", "signed", "absolute"] = "ratio"
+        else:
+            scale = "absolute" if rule.absolute or metric.low == 0 or rule.basis == "gap" else "signed"
+        for bound, upper in ((rule.minimum, False), (rule.maximum, True)):
+            if bound is not None and (bound > 0 or scale == "signed") and (upper or scale != "absolute"):
+                limits += [Limit(metric.name, rate, scale, bound, upper) for rate in metric.rates]
+    return tuple(limits)
+
+
+@dataclass(frozen=True)
+class Examined:
+    """One limit over the comparisons with one reference: statistics, large where the limit is passed."""
+
+    limit: Limit
+    groups: NDArray[np.intp]
+    at: int
+    statistic: Floats
+    estimate: Floats
+    sign: Floats
+
+
+def _estimate(limit: Limit, confusion: Confusion, groups: NDArray[np.intp], at: int) -> Estimates:
+    rate = RATES[limit.rate]
+    count, nobs = confusion.count(rate.numerator), confusion.count(rate.denominator)
+    function = log_ratio if limit.scale == "ratio" else rate_difference
+    return function(count[groups], nobs[groups], count[[at]], nobs[[at]])
+
+
+def _examine(limit: Limit, confusion: Confusion, groups: NDArray[np.intp], at: int) -> Examined:
+    estimate, error = _estimate(limit, confusion, groups, at)
+    if limit.scale == "absolute":
+        sign = np.where(estimate < 0, -1.0, 1.0)
+        beyond = np.abs(estimate) - limit.bound
+    else:
+        sign = np.full(groups.size, 1.0 if limit.upper else -1.0)
+        beyond = sign * (estimate - (np.log(limit.bound) if limit.scale == "ratio" else limit.bound))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Examined(limit, groups, at, beyond / error, estimate, sign)
+
+
+def _replicates(examined: Examined, where: NDArray[np.intp], replicates: Confusion) -> Floats:
+    """Return centred statistics of replicates, of shape (len(where), n_resamples)."""
+    value, error = _estimate(examined.limit, replicates, examined.groups[where], examined.at)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        drawn: Floats = examined.sign[where, None] * (value - examined.estimate[where, None]) / error
+    return drawn
+
+
+@dataclass
+class Evidence:
+    """Of one attribute: statistics of all limits, and replicates of those that could matter.
+
+    Attributes
+    ----------
+    examined : list of Examined
+        By limit, over the comparisons that meet the floors.
+    promising : bool
+        Whether any limit is passed significantly before adjustment: without one, nothing can be after it.
+    kept : list of (int, int)
+        Which limit and comparison each row of ``rows`` is of.
+    rows : list of ndarray of shape (n_resamples,)
+        Their replicates.
+    folded : ndarray of shape (n_resamples,) or None
+        The largest replicate of all the others, comparisons with references that might have been chosen included.
+    n_others : int
+        How many these comparisons are.
+    """
+
+    examined: list[Examined]
+    kept: list[tuple[int, int]] = field(default_factory=list)
+    rows: list[Floats] = field(default_factory=list)
+    folded: Floats | None = None
+    n_others: int = 0
+
+    def promising(self, critical: float) -> bool:
+        """Tell whether any limit is passed significantly before adjustment; without one, nothing is after it."""
+        return any(bool((one.statistic > critical).any()) for one in self.examined)
+
+    def collect(self, replicates: Confusion, rivals: Sequence[Examined]) -> None:
+        """Keep the replicates of statistics near or beyond their limit; fold the rest into one row.
+
+        Parameters
+        ----------
+        replicates : Confusion
+            Of the groups, with replicates along the last axis.
+        rivals : sequence of Examined
+            Comparisons with groups that might have been chosen as reference.
+        """
+        folded: Floats | None = None
+        for number, one in enumerate([*self.examined, *rivals]):
+            near = np.flatnonzero(one.statistic > _FAR_INSIDE)
+            if not near.size:
+                continue
+            drawn = _replicates(one, near, replicates)
+            kept = one.statistic[near] > _NEAR if number < len(self.examined) else np.zeros(near.size, dtype=bool)
+            self.kept += [(number, int(i)) for i in near[kept]]
+            self.rows += list(drawn[kept])
+            if not kept.all():
+                largest = np.fmax.reduce(drawn[~kept], axis=0)
+                folded = largest if folded is None else np.fmax(folded, largest)
+        self.folded = folded
+        self.n_others = sum(one.groups.size for one in rivals)
+
+
+def examine(
+    limits: Sequence[Limit],
+    confusion: Confusion,
+    reference_of: Mapping[str, int],
+    floors: Policy,
+    usable: NDArray[np.bool_],
+) -> Evidence:
+    """Return the statistics of every limit and comparison that meets the floors.
+
+    Parameters
+    ----------
+    limits : sequence of Limit
+        What is judged.
+    confusion : Confusion
+        Of all groups.
+    reference_of : mapping of metric to int
+        Whom each metric compares with.
+    floors : Policy
+        Whose floors count.
+    usable : ndarray of bool of shape (n_groups,)
+        Groups that take part in comparisons at all.
+    """
+    return Evidence([_examined(limit, confusion, reference_of[limit.metric], floors, usable) for limit in limits])
+
+
+def rivals(
+    limits: Sequence[Limit],
+    confusion: Confusion,
+    references: Mapping[str, Iterable[int]],
+    floors: Policy,
+    usable: NDArray[np.bool_],
+) -> list[Examined]:
+    """Return the comparisons with other groups that might have been chosen as reference, by metric."""
+    return [
+        _examined(limit, confusion, at, floors, usable) for limit in limits for at in references.get(limit.metric, ())
+    ]
+
+
+def _examined(limit: Limit, confusion: Confusion, at: int, floors: Policy, usable: NDArray[np.bool_]) -> Examined:
+    enough = usable & meets_floors(METRICS[limit.metric], confusion, floors)
+    groups = np.flatnonzero(enough & (np.arange(enough.size) != at)) if enough[at] else np.empty(0, dtype=np.intp)
+    return _examine(limit, confusion, groups, at)
+
+
+def meets_floors(metric: Metric, confusion: Confusion, policy: Policy) -> NDArray[np.bool_]:
+    """Tell which groups have what a policy's floors ask of a metric's denominators, and of rows."""
+    enough = confusion.count("total") >= policy.floors.get("rows", 0)
+    for name in metric.denominators:
+        enough &= confusion.count(name) >= max(policy.floor(name), 1)
+    return enough
+
+
+def adjusted_pvalues(evidence: Sequence[Evidence]) -> list[dict[tuple[str, int], float]]:
+    """Return, by attribute, the max-T p-value of each (metric, group): that its limits are kept.
+
+    Parameters
+    ----------
+    evidence : sequence of Evidence
+        Of all attributes and intersections, with collected replicates; all one family.
+    """
+    folded = [one.folded for one in evidence if one.folded is not None]
+    rest = np.fmax.reduce(folded, axis=0) if folded else None
+    rows = [row for one in evidence for row in one.rows]
+    observed = [one.examined[number].statistic[i] for one in evidence for number, i in one.kept]
+    if rest is not None:  # below all that is kept, and never rejected
+        rows, observed = [*rows, rest], [*observed, -np.inf]
+    adjusted = max_t_pvalues(observed, np.stack(rows)) if rows else np.empty(0)
+    kept = iter(adjusted)
+    least = float(adjusted[: len(adjusted) - (rest is not None)].max(initial=0.0))
+    found = []
+    for one in evidence:
+        pvalues = {place: float(next(kept)) for place in one.kept}
+        by_comparison: dict[tuple[str, int], float] = {}
+        for number, examined in enumerate(one.examined):
+            for i, (group, statistic) in enumerate(zip(examined.groups.tolist(), examined.statistic, strict=True)):
+                if (pvalue := pvalues.get((number, i))) is None:
+                    pvalue = 1.0 if rest is None else (1 + np.count_nonzero(rest >= statistic)) / (rest.size + 1)
+                    pvalue = max(least, pvalue)
+                key = examined.limit.metric, group
+                by_comparison[key] = min(by_comparison.get(key, 1.0), pvalue)
+        found.append(by_comparison)
+    return found
+
+
+def stepwise_pvalues(
+    evidence: Sequence[Evidence],
+    confusions: Sequence[Confusion],
+    rules: Mapping[str, Rule],
+    method: str,
+) -> list[dict[tuple[str, int], float]]:
+    """Return the same from closed-form intervals, adjusted by Holm or Benjamini-Hochberg instead.
+
+    The p-value of one comparison is the smallest error at which its interval lies beyond the limits. Comparisons with
+    references that might have been chosen count as tests that do not reject.
+    """
+    keys, pvalues, n_others = [], [], 0
+    for number, (one, confusion) in enumerate(zip(evidence, confusions, strict=True)):
+        n_others += one.n_others
+        for name in dict.fromkeys(examined.limit.metric for examined in one.examined):
+            examined = next(e for e in one.examined if e.limit.metric == name)
+            single = _single_pvalues(rules[name], METRICS[name], confusion, examined.groups, examined.at)
+            keys += [(number, name, group) for group in examined.groups.tolist()]
+            pvalues += single.tolist()
+    adjusted = adjust_pvalues(np.array([*pvalues, *[1.0] * n_others]), method) if keys else ()  # type: ignore[arg-type]
+    found: list[dict[tuple[str, int], float]] = [{} for _ in evidence]
+    for (number, name, group), pvalue in zip(keys, adjusted, strict=False):
+        found[number][name, group] = float(pvalue)
+    return found
+
+
+def _single_pvalues(rule: Rule, metric: Metric, confusion: Confusion, groups: NDArray[np.intp], at: int) -> Floats:
+    """Return the smallest one-sided error at which each interval lies beyond the limits, by bisection; 1 if none does."""
+    inside, outside = (
+        np.full(groups.size, 8.0),
+        np.zeros(groups.size),
+    )  # quantiles at which the interval (does not) reach
+    for _ in range(_HALVINGS):
+        middle = (inside + outside) / 2
+        low, high = interval_of(rule, metric, confusion, groups, at, 1 - 2 * ndtr(-middle))
+        beyond = np.zeros(groups.size, dtype=bool)
+        if rule.minimum is not None:
+            beyond |= high < rule.minimum
+        if rule.maximum is not None:
+            beyond |= low > rule.maximum
+        outside, inside = np.where(beyond, middle, outside), np.where(beyond, inside, middle)
+    return np.where(outside > 0, ndtr(-outside), 1.0)
+
+
+def interval_of(
+    rule: Rule, metric: Metric, confusion: Confusion, groups: NDArray[np.intp], at: int, confidence_level: Any
+) -> Bounds:
+    """Return closed-form intervals of what a rule limits: absolute where it judges absolute values."""
+    bounds, _ = closed_form(metric, confusion, groups, at, confidence_level)
+    return absolute_bounds(*bounds) if rule.absolute or rule.basis == "gap" else bounds
+
+
+# ------------------------------------------------------------------------------------------------------------ verdicts
+def calibrated_rule(rule: Rule) -> Rule:
+    """Return the rule with the same limits, judged on simultaneous intervals."""
+    absolute = rule.absolute or (rule.basis == "gap" and METRICS[rule.metric].low < 0)
+    return replace(rule, basis="simultaneous", absolute=absolute, elevated=None)

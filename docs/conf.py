@@ -19,6 +19,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "catalogue",
+    "myst_parser",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "sg_execution_times.rst"]

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sklearn_ethiclens import datasets, inference, metrics
+from sklearn_ethiclens._assess_scores import reliability_table
 from sklearn_ethiclens._audit import Audit, audit, audit_tally
 from sklearn_ethiclens._auditor import FairnessAuditor
 from sklearn_ethiclens._findings import Finding, Headline
@@ -17,7 +18,7 @@ from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import MISSING
 from sklearn_ethiclens._version import __version__
 from sklearn_ethiclens.datasets import fetch_compas, load_german_credit
-from sklearn_ethiclens.metrics import METRICS
+from sklearn_ethiclens.metrics import METRICS, SCORE_METRICS
 from sklearn_ethiclens.policy import POLICIES, Policy, Rule, Verdict
 from sklearn_ethiclens.scorers import (
     fairness_scorers,
@@ -31,13 +32,16 @@ from sklearn_ethiclens.scorers import (
 if TYPE_CHECKING:
     from sklearn_ethiclens import individual
     from sklearn_ethiclens.counterfactual import CounterfactualAudit, CounterfactualProbe
+    from sklearn_ethiclens.datasets import BiasInjector, make_biased_classification
     from sklearn_ethiclens.plotting import TradeoffDisplay
 
 __all__ = [
     "METRICS",
     "MISSING",
     "POLICIES",
+    "SCORE_METRICS",
     "Audit",
+    "BiasInjector",
     "CounterfactualAudit",
     "CounterfactualProbe",
     "FairnessAuditor",
@@ -54,6 +58,7 @@ __all__ = [
     "fairness_scorers",
     "make_fairness_scorer",
     "pareto_frontier",
+    "reliability_table",
     "select_pareto",
     "select_within",
     "stratify_by",
@@ -62,14 +67,17 @@ __all__ = [
     "individual",
     "inference",
     "load_german_credit",
+    "make_biased_classification",
     "metrics",
 ]
 
 # Rooms that an audit does not need are imported when first asked for, so that importing the package stays cheap.
 _ROOMS = {
+    "BiasInjector": "datasets",
     "CounterfactualAudit": "counterfactual",
     "CounterfactualProbe": "counterfactual",
     "TradeoffDisplay": "plotting",
+    "make_biased_classification": "datasets",
 }
 
 

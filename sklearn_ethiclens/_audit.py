@@ -19,8 +19,11 @@ import scipy
 import sklearn
 
 from sklearn_ethiclens._assess import Settings, assess
+from sklearn_ethiclens._assess_scores import KEY as SCORES
+from sklearn_ethiclens._assess_scores import STORED, assess_scores
 from sklearn_ethiclens._findings import Assessment, Finding, Headline, Reference, Section, disparities
 from sklearn_ethiclens._scan import scan_depth, scan_section
+from sklearn_ethiclens._score_tally import ScoreBins
 from sklearn_ethiclens._strata import strata_frame, strata_sections
 from sklearn_ethiclens._tally import Tally, label_from_json, label_to_json
 from sklearn_ethiclens._validation import as_scalar, listing, show
@@ -33,9 +36,10 @@ from sklearn_ethiclens.exceptions import (
 )
 from sklearn_ethiclens.inference._intervals import wilson_interval
 from sklearn_ethiclens.inference._resampling import as_seed
-from sklearn_ethiclens.metrics._definitions import METRICS, get_metric
+from sklearn_ethiclens.metrics._definitions import METRICS
 from sklearn_ethiclens.metrics._functions import reference_position
 from sklearn_ethiclens.metrics._rates import OUTCOMES, RATES, Confusion
+from sklearn_ethiclens.metrics._scores import SCORE_METRICS, find_metric
 from sklearn_ethiclens.policy import Policy, Verdict, get_policy, overall_verdict
 from sklearn_ethiclens.report import render
 
@@ -272,7 +276,9 @@ class Audit:
     def rejudge(self, policy: str | Policy) -> Audit:
         """Return the audit of the same tally under another policy; nothing but the tally is needed.
 
-        References that were given stay; method, level and replicates are the new policy's.
+        References that were given stay, and so do further sections; method, level and replicates are the new policy's.
+        Metrics of scores are computed again too, unless the audit was read back from JSON, which holds no single scores:
+        they are then those that were stored, at the level they were stored with.
         """
         given = {r.attribute: r.group for r in self.references if r.given}
         again = audit_tally(
@@ -284,7 +290,25 @@ class Audit:
             metrics=self.parameters["metrics"],
             random_state=self.parameters["random_state"],
         )
+        made = {section.key for section in again.sections}
+        again = replace(again, sections=(*again.sections, *(s for s in self.sections if s.key not in made)))
+        if isinstance(self.tally.scores, ScoreBins) and "score_confidence_level" in self.parameters:
+            again = self._give_scores(again)
         return again.annotate(**{k: v for k, v in self.provenance["data"].items() if k not in again.provenance["data"]})
+
+    def _give_scores(self, again: Audit) -> Audit:
+        """Return another audit of this tally with the metrics of scores of this one, which cannot be computed again."""
+        level = self.parameters["score_confidence_level"]
+        said = f"{STORED} This is what was found before they were stored, at {100 * level:g}% and with that policy's floors."
+        section = self.section(SCORES)
+        lines = section.lines if said in section.lines else (said, *section.lines)
+        kept = tuple(f for f in self.findings if f.metric in SCORE_METRICS)
+        again = replace(
+            again,
+            findings=(*again.findings, *kept),
+            parameters={**again.parameters, "score_confidence_level": level},
+        )
+        return again.with_section(replace(section, lines=lines))
 
     def annotate(self, *, run: Mapping[str, Any] | None = None, **data: Any) -> Audit:
         """Return the audit with facts added to its provenance.
@@ -480,6 +504,7 @@ def audit(
     *,
     sensitive_features: Any,
     control_features: Any = None,
+    y_score: Any = None,
     pos_label: Any = None,
     outcome: str = "favorable",
     reference: Any = None,
@@ -508,6 +533,9 @@ def audit(
     control_features : Series, array, dict of arrays or frame with n_rows rows, optional
         What groups are to be compared within, such as the department applied to; not audited themselves. Adds the sections
         "strata" and "strata tables" to the audit, and changes nothing else: verdicts are of the crude comparisons.
+    y_score : array-like of shape (n_rows,), optional
+        Scores or probabilities of the positive label. Adds findings of the metrics in ``SCORE_METRICS`` (calibration, Brier
+        score, area under the curve) and the section "scores"; they are described, never judged.
     pos_label : label, optional
         The positive label; guessed only for {0, 1}, {-1, 1} and booleans. More than two labels are judged one against the
         rest.
@@ -523,18 +551,20 @@ def audit(
         attributes, each against everybody else, with p-values and intervals that hold for all of them at once.
     policy : str or Policy, default="ethiclens"
         What is judged; a name in ``POLICIES`` or a policy of your own.
-    method : {"bca", "percentile"}, optional
-        Interval method; default: the policy's.
+    method : {"bca", "percentile", "auto"}, optional
+        Interval method; default: the policy's. "auto" takes the one that holds its level, by metric.
     confidence_level : float, optional
         In (0, 1); default: the policy's.
     n_resamples : int, optional
         Bootstrap replicates, at least 100; default: the policy's.
     missing : {"bucket", "raise"}, default="bucket"
         What to do with rows whose group is missing: audit them as a group, with a warning, or refuse.
-    multiplicity : {"holm", "bh"}, optional
-        Adjustment of p-values over the comparisons of a metric; default: the policy's.
+    multiplicity : {"holm", "bh", "max-t"}, optional
+        Adjustment of p-values over the comparisons of a metric; default: the policy's. Under a policy that judges everything
+        together ("calibrated") also of the tests that decide.
     metrics : list of str, optional
-        Names in ``METRICS``; default: all. The policy's own are always included.
+        Names in ``METRICS``; default: all. The policy's own are always included. Of the metrics of scores those that are
+        named here; all if none is.
     n_jobs : int, optional
         Threads for the draws; results do not depend on it.
     random_state : int, RandomState, Generator or None, default=0
@@ -570,6 +600,7 @@ def audit(
         y_pred,
         sensitive_features=sensitive_features,
         control_features=control_features,
+        y_score=y_score,
         pos_label=pos_label,
         missing=missing,
     )
@@ -643,7 +674,7 @@ random_state
     found = assess(audited, settings)
     _warn_of_undefined(found)
     for block in settings.plan:
-        if len(tally.marginal(block).groups) < 2:
+        if len(tally._marginal(block)[0].groups) < 2:
             warn(f"{show(block)} has one group only; nothing can be compared.", SampleSizeWarning, stacklevel=3)
     depth = scan_depth(intersections)
     sections = strata_sections(
@@ -653,9 +684,10 @@ random_state
         chosen, seed = settings.policy, settings.seed
         scan = scan_section(audited, depth, outcome=outcome, policy=chosen, seed=seed, n_jobs=n_jobs)
         sections = (scan, *sections)
+    scored, score_sections = _scores(audited, settings, found, _asked(metrics))
     return Audit(
         tally=tally,
-        findings=found.findings,
+        findings=(*found.findings, *scored),
         policy=settings.policy,
         parameters={
             "outcome": outcome,
@@ -664,6 +696,7 @@ random_state
             "metrics": _asked(metrics),
             "random_state": settings.seed,
             **({} if depth is None else {"scan": f"scan:{depth}"}),
+            **({"score_confidence_level": settings.policy.confidence_level} if scored else {}),
         },
         provenance=_provenance(tally),
         tests=found.tests,
@@ -671,8 +704,21 @@ random_state
         composite=found.composite,
         minimum_disparate_impact=found.minimum_disparate_impact,
         notes=found.notes,
-        sections=sections,
+        sections=(*score_sections, *sections),
     )
+
+
+def _scores(
+    tally: Tally, settings: Settings, found: Assessment, asked: list[str] | None
+) -> tuple[tuple[Finding, ...], tuple[Section, ...]]:
+    """Return the findings and the section of a tally's scores; of a tally read back from JSON, that it has none."""
+    if tally.scores is None:
+        return (), ()
+    if isinstance(tally.scores, ScoreBins):
+        return (), (Section(SCORES, "Scores", (STORED,)),)
+    named = [name for name in asked or () if name in SCORE_METRICS]
+    scored = assess_scores(tally, settings.plan, found.references, settings.policy, settings.seed, named or None)
+    return scored.findings, (scored.section,)
 
 
 def audit_settings(
@@ -710,6 +756,11 @@ def audit_settings(
         )
     plan = tuple((name,) for name in tally.audited) + _intersections(intersections, tally.audited)
     names = _metric_names(metrics, chosen, outcome)
+    of_scores = [name for name in _asked(metrics) or () if name in SCORE_METRICS]
+    if of_scores and tally.scores is None:
+        raise ValueError(
+            f"metrics names {listing(of_scores)}, which are of scores: pass y_score too, or leave them out."
+        )
     seed = as_seed(random_state)
     return Settings(outcome, plan, _references(reference, tally, plan), chosen, names, seed, n_jobs)
 
@@ -783,8 +834,8 @@ def _asked(metrics: Sequence[str] | None) -> list[str] | None:
     """Return the metrics asked for by their own names, in the order of the catalogue; None for all."""
     if metrics is None:
         return None
-    names = {get_metric(name).name for name in ([metrics] if isinstance(metrics, str) else metrics)}
-    return [name for name in METRICS if name in names]
+    names = {find_metric(name).name for name in ([metrics] if isinstance(metrics, str) else metrics)}
+    return [name for name in (*METRICS, *SCORE_METRICS) if name in names]
 
 
 def _warn_of_percentile(policy: Policy) -> None:

@@ -27,12 +27,14 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d, validate_data
 
 from sklearn_ethiclens._audit import Audit, audit_settings, audit_tally
+from sklearn_ethiclens._score_tally import check_scores
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import (
     check_aligned,
     column_list,
     drop_columns,
     frame_columns,
+    probability_column,
     sensitive_columns,
     take_columns,
 )
@@ -67,6 +69,9 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Train and predict without these columns, but audit by them. ``predict`` then also takes X without them.
     cv : int, splitter or iterable, optional
         Audit out-of-fold predictions in ``fit``: sets ``audit_`` and ``oof_predictions_``. None: no audit in ``fit``.
+    y_score : "predict_proba", optional
+        Audit the wrapped classifier's probabilities of the positive label too (calibration, Brier score, area under the
+        curve): in ``audit`` by default, and out of fold with ``cv``, from the models that make the predictions.
     reference, pos_label, outcome, intersections, policy, method, confidence_level, n_resamples
         As in :func:`audit`.
     n_jobs : int, optional
@@ -118,6 +123,7 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         sensitive_features=None,
         drop_sensitive=False,
         cv=None,
+        y_score=None,
         reference=None,
         pos_label=None,
         outcome="favorable",
@@ -133,6 +139,7 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
         self.cv = cv
+        self.y_score = y_score
         self.reference = reference
         self.pos_label = pos_label
         self.outcome = outcome
@@ -181,6 +188,8 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.cv is not None or frame_columns(X) is not None or _wants_groups(self.estimator, "fit"):
             groups = self._groups(X, sensitive_features, y)
         splits = None if self.cv is None else self._splits(X, y, groups)
+        if self.y_score is not None:
+            self._check_probabilities(self.estimator, self.y_score)
         inner_X = drop_columns(X, list(self._dropped)) if self.drop_sensitive else X
         metadata = self._fit_metadata(X, groups, sensitive_features, fit_params)
         params = process_routing(self, "fit", **metadata)["estimator"]["fit"] if _routing_enabled() else metadata
@@ -213,6 +222,18 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise TypeError(
                 f"FairnessAuditor audits one target at a time; y is {target} with shape {np.shape(y)}. Wrap one classifier "
                 f"a column."
+            )
+
+    def _check_probabilities(self, estimator, y_score):
+        """Refuse another word than "predict_proba", and classifiers that have no probabilities."""
+        if y_score != "predict_proba":
+            raise ValueError(
+                f"y_score must be 'predict_proba' or None; got {y_score!r:.80}. Scores go to audit(y_score=...)."
+            )
+        if not hasattr(estimator, "predict_proba"):
+            raise ValueError(
+                f"y_score='predict_proba' needs a classifier with predict_proba, which {type(estimator).__name__} has not. Put "
+                f"it into sklearn.calibration.CalibratedClassifierCV, or pass scores to audit(y_score=...)."
             )
 
     def _fit_metadata(self, X, groups, sensitive_features, fit_params):
@@ -268,17 +289,18 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             params=metadata or None,
             error_score="raise",
         )["estimator"]
-        parts = []
+        parts, scores = [], []
         for model, (_, test) in zip(models, splits, strict=True):
-            rows = _safe_indexing(X, test)
-            given = {}
-            if _wants_groups(model, "predict"):
-                given["sensitive_features"] = _as_argument(groups.iloc[test], rows)
-            parts.append(np.asarray(model.predict(rows, **given)))
-        predictions = np.concatenate(parts)
-        self.oof_predictions_ = np.empty_like(predictions)
-        self.oof_predictions_[np.concatenate([np.arange(len(groups))[test] for _, test in splits])] = predictions
-        tally = self._tally(y, self.oof_predictions_, groups)
+            rows, held_out = _safe_indexing(X, test), groups.iloc[test]
+            given = {method: _groups_given(model, method, held_out, rows) for method in ("predict", "predict_proba")}
+            parts.append(np.asarray(model.predict(rows, **given["predict"])))
+            if self.y_score is not None:
+                probabilities = model.predict_proba(rows, **given["predict_proba"])
+                scores.append(probability_column(probabilities, model.classes_, self.pos_label))
+        order = np.concatenate([np.arange(len(groups))[test] for _, test in splits])
+        self.oof_predictions_ = _placed(np.concatenate(parts), order)
+        y_score = _placed(np.concatenate(scores), order) if scores else None
+        tally = self._tally(y, self.oof_predictions_, groups, y_score=y_score)
         audit_settings(tally, **self._audit_options())  # what is wrong with them is said now
         how = f"{type(self.estimator).__name__}; out-of-fold predictions of {len(splits)} folds"
         self._out_of_fold = tally, self._audit_options(), how
@@ -297,7 +319,7 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self._audit_made
 
     # --------------------------------------------------------------------------------------------------------- auditing
-    def audit(self, X, y, *, sensitive_features=None) -> Audit:
+    def audit(self, X, y, *, sensitive_features=None, control_features=None, y_score=None) -> Audit:
         """Return the audit of the fitted classifier on data held out.
 
         Parameters
@@ -308,6 +330,11 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             True labels; with None only selection rates are assessed.
         sensitive_features : Series, array, dict of arrays or frame, optional
             The group of each row; default: the columns of X that the auditor was given.
+        control_features : Series, array, dict of arrays or frame, optional
+            What groups are to be compared within; see :func:`audit`.
+        y_score : "predict_proba" or array-like of shape (n_samples,), optional
+            Scores to audit too: the wrapped classifier's probabilities of the positive label, their column picked by
+            ``classes_``, or scores as given. Default: the auditor's own ``y_score``.
 
         Returns
         -------
@@ -333,13 +360,35 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 TrainingRowsWarning,
                 stacklevel=2,
             )
-        given = {"sensitive_features": _as_argument(groups, X)} if _wants_groups(self._inner(), "predict") else {}
-        made = audit_tally(self._tally(y, self.predict(X, **given), groups), **self._audit_options())
+        given = _groups_given(self._inner(), "predict", groups, X)
+        controls = None if control_features is None else self._groups(X, control_features, y, "control_features")
+        scores = self._scores(X, groups, self.y_score if y_score is None else y_score)
+        tally = self._tally(y, self.predict(X, **given), groups, controls, scores)
+        made = audit_tally(tally, **self._audit_options())
         return made.annotate(model=f"{type(self.estimator).__name__}; predictions of the fitted model")
 
-    def _tally(self, y, predictions, groups) -> Tally:
-        truth = None if y is None else np.asarray(y)
-        return Tally.from_predictions(truth, predictions, sensitive_features=groups, pos_label=self.pos_label)
+    def _scores(self, X, groups, y_score):
+        """Return the scores to audit: given ones, or the probabilities of the positive label; None for none."""
+        if y_score is None:
+            return None
+        if not isinstance(y_score, str):
+            if isinstance(y_score, pd.Series | pd.DataFrame) and isinstance(X, pd.DataFrame):
+                check_aligned({"X": X, "y_score": y_score})
+            return check_scores(y_score)
+        inner = self._inner()
+        self._check_probabilities(inner, y_score)
+        probabilities = self.predict_proba(X, **_groups_given(inner, "predict_proba", groups, X))
+        return probability_column(probabilities, self.classes_, self.pos_label)
+
+    def _tally(self, y, predictions, groups, controls=None, y_score=None) -> Tally:
+        return Tally.from_predictions(
+            None if y is None else np.asarray(y),
+            predictions,
+            sensitive_features=groups,
+            control_features=controls,
+            y_score=y_score,
+            pos_label=self.pos_label,
+        )
 
     def _audit_options(self) -> dict[str, Any]:
         names = ("outcome", "reference", "intersections", "policy", "method", "confidence_level", "n_resamples")
@@ -359,16 +408,17 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return max(0.0, 1 - new / hashes.size / fresh)
 
     # -------------------------------------------------------------------------------------------------------------- data
-    def _groups(self, X, sensitive_features, y):
+    def _groups(self, X, sensitive_features, y, argument="sensitive_features"):
         """Return the groups as a frame without an index of its own; None if there are none."""
         if sensitive_features is not None:
-            columns = sensitive_columns(sensitive_features)
+            columns = sensitive_columns(sensitive_features, argument)
             rows = {"X": X if isinstance(X, pd.DataFrame) else range(_num_samples(X))}
             if y is not None and not _paired_by_position(y, X):
                 rows["y"] = y
             whole = isinstance(sensitive_features, pd.Series | pd.DataFrame)
-            given = {"sensitive_features": sensitive_features} if whole else columns
-            check_aligned({**rows, **{str(k) if whole else f"sensitive feature {k!r}": v for k, v in given.items()}})
+            given = {argument: sensitive_features} if whole else columns
+            kind = argument.removesuffix("s").replace("_", " ")
+            check_aligned({**rows, **{str(k) if whole else f"{kind} {k!r}": v for k, v in given.items()}})
             return pd.DataFrame({k: _positional(v) for k, v in columns.items()})
         return None if self.sensitive_features is None else self._own_columns(X).reset_index(drop=True)
 
@@ -602,6 +652,18 @@ def _wants_groups(estimator, method: str) -> bool:
     if function is not None and "sensitive_features" in inspect.signature(function).parameters:
         return True
     return _routing_enabled() and bool(get_routing_for_object(estimator).consumes(method, ["sensitive_features"]))
+
+
+def _groups_given(estimator, method, groups, X):
+    """Return the groups as an argument of a method, where it asks for them."""
+    return {"sensitive_features": _as_argument(groups, X)} if _wants_groups(estimator, method) else {}
+
+
+def _placed(values, order):
+    """Return values of rows, in the order they came in, in the order of the rows."""
+    placed = np.empty_like(values)
+    placed[order] = values
+    return placed
 
 
 def _as_argument(groups, X):

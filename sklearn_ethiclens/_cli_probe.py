@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
-import hashlib
-import pickle
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
 import typer
+from pandas.api.types import is_numeric_dtype
 
 from sklearn_ethiclens._cli_common import (
-    arrow,
+    AllowPickle,
+    ModelFile,
+    StoredModel,
+    Trust,
+    check_file,
+    classes_of,
     color,
+    load_model,
+    match_label,
     one_line_errors,
     print_text,
-    read_csv,
+    read_rows,
+    sha256_of,
     split,
     spoken_warnings,
     width,
 )
+from sklearn_ethiclens._findings import Section
 from sklearn_ethiclens._validation import as_scalar, listing, show
 from sklearn_ethiclens.counterfactual import STRATEGIES, CounterfactualAudit, CounterfactualProbe
 from sklearn_ethiclens.datasets import DATASETS
 from sklearn_ethiclens.datasets._download import write_whole
+from sklearn_ethiclens.report._words import label
 
 _NAMES = {"compas": "COMPAS", "german-credit": "German Credit"}
 SOURCES = tuple(_NAMES)
 SUFFIXES = (".csv", ".parquet")
 _COMPAS_NUMBERS = ["age", "priors_count", "length_of_stay", "juv_fel_count", "juv_misd_count"]
+MAX_VALUES = 20  # of a column of numbers; with more it is a measurement, and all its values are no list to go through
 _TEST_SHARE = 0.3
 _MODEL = "LogisticRegression(max_iter=1000), numbers standardised and the rest one-hot"
 
@@ -52,22 +61,15 @@ def probe_command(
     descendants: Annotated[
         list[str] | None, typer.Option("--descendants", metavar="COL,COL", help="What --strategy adjust predicts anew.")
     ] = None,
-    model_file: Annotated[
-        Path | None, typer.Option("--model", metavar="FILE", help="A fitted classifier: .skops, or .pkl; for files.")
-    ] = None,
-    trust: Annotated[
-        list[str] | None,
-        typer.Option("--trust", metavar="TYPE,TYPE", help="Types a .skops file may hold beside the known."),
-    ] = None,
-    allow_pickle: Annotated[
-        bool, typer.Option("--allow-pickle", help="Load a pickle: it can run any code, so only your own.")
-    ] = False,
+    model_file: ModelFile = None,
+    trust: Trust = None,
+    allow_pickle: AllowPickle = False,
     target: Annotated[
         str | None, typer.Option("--target", metavar="COL", help="Column of the true labels; no input of the model.")
     ] = None,
     pos_label: Annotated[str | None, typer.Option("--pos-label", metavar="V", help="The positive label.")] = None,
     threshold: Annotated[float, typer.Option("--threshold", help="A score changes where it moves by more.")] = 0.0,
-    max_values: Annotated[int, typer.Option("--max-values", help="Numbers with more values need --to.")] = 20,
+    max_values: Annotated[int, typer.Option("--max-values", help="Numbers with more values need --to.")] = MAX_VALUES,
     seed: Annotated[int, typer.Option("--seed", help="Of the split, the strategy and the search for proxies.")] = 0,
     json_file: Annotated[
         str | None, typer.Option("--json", metavar="FILE", help="Write the audit as JSON; - is stdout.")
@@ -96,7 +98,7 @@ def probe_command(
                 rows.X,
                 rows.y,
                 threshold=threshold,
-                pos_label=rows.pos_label if pos_label is None else _match(pos_label, _classes(rows.model)),
+                pos_label=rows.pos_label if pos_label is None else match_label(pos_label, classes_of(rows.model)),
             ).annotate(**rows.data)
         text = found.to_json() + "\n"
         if json_file == "-":
@@ -186,35 +188,27 @@ def _file(source: str, asked: _Asked) -> _Rows:
         raise ValueError(f"SOURCE must be one of {list(SOURCES)} or a file ending in {list(SUFFIXES)}; got {source!r}.")
     if asked.model_file is None:
         raise ValueError(f"--model is missing: {path.name} holds rows, and a fitted classifier must decide on them.")
-    for one in (path, asked.model_file):
-        if not one.is_file():
-            raise ValueError(f"there is no file {one}.")
-    frame = _read(path)
+    check_file(path)
+    check_file(asked.model_file)
+    frame = read_rows(path)
     needed = [*asked.sensitive, *([asked.target] if asked.target else [])]
     absent = [name for name in needed if name not in frame]
     if absent:
         raise ValueError(f"{path.name} has no column {listing(absent)}; it has {listing(list(frame), 30)}.")
-    model, digest = _load_model(asked.model_file, asked)
+    model = load_model(asked.model_file, asked.trust, asked.allow_pickle)
     X = frame.drop(columns=[asked.target] if asked.target else [])
-    wanted = getattr(model, "feature_names_in_", None)
-    if wanted is not None:
-        lacking = [name for name in wanted if name not in X]
-        if lacking:
-            raise ValueError(f"the model was fitted on {listing(lacking)}, which {path.name} does not have.")
-        X = X[[*wanted, *(name for name in asked.sensitive if name not in wanted)]]
-        model = model if list(X) == list(wanted) else _OnItsColumns(model, list(wanted))
-    with path.open("rb") as file:
-        data = hashlib.file_digest(file, "sha256").hexdigest()
+    wanted, estimator = [str(name) for name in model.inputs(X, path.name)], model.estimator
+    further = [name for name in asked.sensitive if name not in wanted]
     return _Rows(
-        X,
-        X,
-        model,
+        X[[*wanted, *further]],
+        X[[*wanted, *further]],
+        _OnItsColumns(estimator, wanted) if further else estimator,
         frame[asked.target] if asked.target else None,
         None,
         {
             "name": path.name,
-            "model": f"{type(getattr(model, 'model', model)).__name__} of {asked.model_file.name} (sha256 {digest[:12]})",
-            "sha256": data,
+            "model": model.words,
+            "sha256": sha256_of(path),
             "notes": ["Values and pairs of values are known from these rows themselves."],
         },
     )
@@ -235,64 +229,52 @@ class _OnItsColumns:
         return self.model.predict(X[self.columns])
 
 
-def _read(path: Path) -> pd.DataFrame:
-    """Return a file's rows; in a CSV only an empty cell is missing, so that a group called NA stays a group."""
-    if path.suffix.lower() == ".parquet":
-        arrow("pyarrow")
-        return pd.read_parquet(path, engine="pyarrow")
-    return read_csv(path)
+# -------------------------------------------------------------------------------------------------- a part of an audit
+def counterfactual_section(
+    model: StoredModel, X: pd.DataFrame, names: Sequence[str], pos_label: Any, seed: int, lines: Sequence[str] = ()
+) -> Section:
+    """Return what a model does with the sensitive features among its inputs, and which it was not asked about and why.
+
+    Parameters
+    ----------
+    model : StoredModel
+        A fitted classifier.
+    X : DataFrame of shape (n_rows, n_features)
+        Its inputs.
+    names : sequence of str
+        The sensitive features.
+    pos_label : label
+        The positive label of the audit.
+    seed : int
+        Of the search for proxies.
+    lines : sequence of str
+        What else the section has to say first.
+    """
+    reasons = {name: _not_askable(X, name) for name in names}
+    askable = [name for name, reason in reasons.items() if not reason]
+    not_asked = [f"{label(name)} ({reason})" for name, reason in reasons.items() if reason]
+    said = [*lines, *([f"Not asked about: {'; '.join(not_asked)}."] if not_asked else [])]
+    if not askable:
+        return Section("counterfactuals", "Counterfactuals", tuple(said))
+    probe = CounterfactualProbe(askable, max_values=MAX_VALUES, random_state=seed).fit(X)
+    found = probe.audit(model.estimator, X, pos_label=match_label(show(pos_label), model.classes))
+    section = found.annotate(model=model.words).section()
+    return replace(section, lines=(*said, *section.lines))
 
 
-def _load_model(path: Path, asked: _Asked) -> tuple[Any, str]:
-    """Return a model and the SHA-256 of its file; types that skops does not know are refused unless trusted by name."""
-    content = path.read_bytes()
-    digest = hashlib.sha256(content).hexdigest()
-    if path.suffix.lower() == ".skops":
-        try:
-            skops = import_module("skops.io")
-        except ImportError as error:
-            raise ImportError("reading .skops needs skops: pip install skops") from error
-        refused = [name for name in skops.get_untrusted_types(data=content) if name not in asked.trust]
-        if refused:
-            raise ValueError(
-                f"{path.name} holds types that are not known to be safe: {listing(refused)}. If you know where the file is "
-                f"from, pass --trust {','.join(refused)}."
-            )
-        return skops.loads(content, trusted=skops.get_untrusted_types(data=content)), digest
-    if path.suffix.lower() not in (".pkl", ".pickle", ".joblib"):
-        raise ValueError(f"--model must be a .skops file, or .pkl, .pickle or .joblib; got {path.name!r}.")
-    if not asked.allow_pickle:
-        raise ValueError(
-            f"{path.name} is a pickle, which can run any code when it is loaded: store the model with skops.io.dump, or pass "
-            f"--allow-pickle if it is your own."
-        )
-    if path.suffix.lower() == ".joblib":
-        return import_module("joblib").load(path), digest
-    try:
-        return pickle.loads(content), digest
-    except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError) as error:
-        raise ValueError(f"{path.name} cannot be loaded: {error}.") from error
-
-
-def _classes(model: Any) -> list[Any]:
-    found = getattr(model, "classes_", None)
-    return [] if found is None else [as_scalar(label) for label in found]
+def _not_askable(X: pd.DataFrame, name: str) -> str:
+    """Return why a model cannot be asked about a column without a target; nothing where it can."""
+    if name not in X:
+        return "no input of the model, so that nothing changes with it"
+    n_values = X[name].nunique()
+    if n_values < 2:
+        return "the same value in all rows"
+    if n_values > MAX_VALUES and is_numeric_dtype(X[name]):
+        return f"{n_values} different numbers: name one with probe --to {label(name)}=VALUE"
+    return ""
 
 
 # --------------------------------------------------------------------------------------------------- words into values
-def _match(text: str, values: Sequence[Any]) -> Any:
-    """Return the value that is written so, else the number that the text spells, else the text."""
-    same = [value for value in values if show(value) == text or str(value) == text]
-    if same:
-        return same[0]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
 def _targets(texts: Sequence[str] | None, names: Sequence[str], X: pd.DataFrame) -> Any:
     """Return ``sex=Female`` as the target of a column; "swap" where nothing is asked for."""
     targets: dict[str, Any] = {}
@@ -300,7 +282,7 @@ def _targets(texts: Sequence[str] | None, names: Sequence[str], X: pd.DataFrame)
         name, equals, value = text.partition("=")
         if not equals or name not in names:
             raise ValueError(f"--to must be COL=VALUE with COL among {listing(list(names))}; got {text!r}.")
-        targets[name] = _match(value, [as_scalar(v) for v in X[name].dropna().unique()])
+        targets[name] = match_label(value, [as_scalar(v) for v in X[name].dropna().unique()])
     return {name: targets.get(name, "swap") for name in names} if targets else "swap"
 
 

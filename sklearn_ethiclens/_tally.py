@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import isfinite
+from dataclasses import dataclass, replace
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sklearn_ethiclens._score_tally import ScoreBins, ScoreTally
 from sklearn_ethiclens._validation import (
     MISSING,
     Column,
@@ -52,6 +53,11 @@ class Tally:
         The label that index 1 stands for.
     labels : tuple
         The labels that were found, in canonical order.
+    controls : tuple of str
+        Those of the attributes that are controlled for instead of audited: groups are compared within their values.
+    scores : ScoreTally or ScoreBins, optional
+        The scores behind the decisions, by group and outcome. A tally read back from JSON has their bins only: single
+        scores are not stored.
 
     Examples
     --------
@@ -69,6 +75,8 @@ class Tally:
     counts: NDArray[np.int64]
     pos_label: Any = 1
     labels: tuple[Any, ...] = (0, 1)
+    controls: tuple[str, ...] = ()
+    scores: ScoreTally | ScoreBins | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -92,14 +100,36 @@ class Tally:
         if len(set(self.groups)) < len(self.groups):
             twice = next(group for group in self.groups if self.groups.count(group) > 1)
             raise ValueError(f"group {twice!r} stands more than once.")
+        unknown = [name for name in self.controls if name not in self.attributes]
+        if unknown:
+            raise ValueError(
+                f"controls must be among the attributes {listing(self.attributes)}; got {listing(unknown)}."
+            )
         counts = counts.astype(np.int64, copy=False)
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
+        self._check_scores()
+
+    def _check_scores(self) -> None:
+        """Refuse scores that are not of the rows counted."""
+        if self.scores is None:
+            return
+        counted = self.scores.counts if isinstance(self.scores, ScoreTally) else self.scores.counts.sum(1)
+        if not np.array_equal(counted, self.counts.sum(2)):
+            raise ValueError("scores must be of the rows that are counted: their numbers by group and outcome differ.")
 
     # --------------------------------------------------------------------------------------------------- construction
     @classmethod
     def from_predictions(
-        cls, y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, missing: str = "bucket"
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        *,
+        sensitive_features: Any,
+        control_features: Any = None,
+        y_score: Any = None,
+        pos_label: Any = None,
+        missing: str = "bucket",
     ) -> Tally:
         """Return the tally of rows.
 
@@ -111,6 +141,10 @@ class Tally:
             Decisions.
         sensitive_features : Series, array, dict of arrays or frame with n_rows rows
             The group of each row; names come from it. pandas, polars and pyarrow are accepted.
+        control_features : Series, array, dict of arrays or frame with n_rows rows, optional
+            What groups are to be compared within: not audited themselves.
+        y_score : array-like of shape (n_rows,), optional
+            Scores or probabilities of the positive label, kept beside the counts.
         pos_label : label, optional
             The positive label; guessed only for {0, 1}, {-1, 1} and booleans.
         missing : {"bucket", "raise"}, default="bucket"
@@ -123,17 +157,27 @@ class Tally:
         Raises
         ------
         ValueError
-            If lengths or pandas indexes differ, labels are ambiguous, missing or scores, or an attribute has too many
-            values.
+            If lengths or pandas indexes differ, labels are ambiguous, missing or scores, scores are missing or several a
+            row, an attribute or control feature has too many values, or one name is used for both.
         TypeError
-            If an argument is not a column of values.
+            If an argument is not a column of values, or scores are no numbers.
         """
         columns = sensitive_columns(sensitive_features)
-        check_aligned(
-            {"y_true": y_true, "y_pred": y_pred, **{f"sensitive feature {k!r}": v for k, v in columns.items()}}
-        )
+        controls = {} if control_features is None else sensitive_columns(control_features, "control_features")
+        both = [name for name in controls if name in columns]
+        if both:
+            raise ValueError(
+                f"control_features repeat the sensitive features {listing(both)}: a column is either audited or controlled "
+                f"for. Leave it out of one, or give it another name."
+            )
+        named = {
+            **{f"sensitive feature {k!r}": v for k, v in columns.items()},
+            **{f"control feature {k!r}": v for k, v in controls.items()},
+        }
+        check_aligned({"y_true": y_true, "y_pred": y_pred, "y_score": y_score, **named})
         labels = encode_labels(y_true, y_pred, pos_label)
         encoded = encode_groups(columns, missing=missing)
+        encoded |= encode_groups(controls, missing=missing, kind="control feature")
         codes = [*encoded.values()]
         if labels.y_true is not None:
             codes.append(Column(labels.y_true, (0, 1)))
@@ -147,7 +191,12 @@ class Tally:
         positions = np.unravel_index(group_codes, sizes[: len(encoded)])
         values = [[column.levels[i] for i in index] for column, index in zip(encoded.values(), positions, strict=True)]
         groups = tuple(zip(*values, strict=True))
-        return cls(tuple(encoded), groups, table, labels.pos_label, labels.labels)
+        tally = cls(tuple(encoded), groups, table, labels.pos_label, labels.labels, controls=tuple(controls))
+        if y_score is None:
+            return tally
+        rows = _combine([column.codes for column in encoded.values()], sizes[: len(encoded)], prod(sizes))
+        position = _positions(rows, group_codes)
+        return replace(tally, scores=ScoreTally.from_rows(y_score, labels.y_true, position, n_groups=len(groups)))
 
     @classmethod
     def from_counts(
@@ -201,16 +250,24 @@ class Tally:
         return self.counts.shape[1] == 2
 
     @property
+    def audited(self) -> tuple[str, ...]:
+        """The attributes that are not controls."""
+        return tuple(name for name in self.attributes if name not in self.controls)
+
+    @property
     def n_rows(self) -> int:
         """Number of rows counted."""
         return int(self.counts.sum())
 
     def marginal(self, attributes: Sequence[str]) -> Tally:
         """Return the tally of some of the attributes, in the order given; the others are summed over."""
-        return self._marginal(attributes)[0]
+        marginal, position = self._marginal(attributes)
+        if self.scores is None:
+            return marginal
+        return replace(marginal, scores=self.scores.merge(position, len(marginal.groups)))
 
     def _marginal(self, attributes: Sequence[str]) -> tuple[Tally, NDArray[np.intp]]:
-        """Return the marginal tally, and the position in it of each group of this one."""
+        """Return the marginal tally of the counts alone, and the position in it of each group of this one."""
         unknown = [name for name in attributes if name not in self.attributes]
         if unknown or not attributes:
             raise ValueError(f"attributes must be among {listing(self.attributes)}; got {listing(list(attributes))}.")
@@ -220,7 +277,9 @@ class Tally:
         position = np.array([ordered[key] for key in keys], dtype=np.intp)
         counts = np.zeros((len(ordered), *self.counts.shape[1:]), dtype=np.int64)
         np.add.at(counts, position, self.counts)
-        return Tally(tuple(attributes), tuple(ordered), counts, self.pos_label, self.labels), position
+        controls = tuple(name for name in self.controls if name in attributes)
+        marginal = Tally(tuple(attributes), tuple(ordered), counts, self.pos_label, self.labels, controls=controls)
+        return marginal, position
 
     def frame(self) -> pd.DataFrame:
         """Return one row a group: the attributes, ``n``, and ``tp, fp, fn, tn`` (or ``selected`` without labels)."""
@@ -239,8 +298,10 @@ class Tally:
             return NotImplemented
         for what, mine, theirs in (
             ("attributes", self.attributes, other.attributes),
+            ("controls", self.controls, other.controls),
             ("pos_label", self.pos_label, other.pos_label),
             ("labelled", self.labelled, other.labelled),
+            ("keeping of scores", self.scores is not None, other.scores is not None),
         ):
             if mine != theirs:
                 raise ValueError(f"tallies add only if their {what} agree; got {mine!r} and {theirs!r}.")
@@ -250,7 +311,15 @@ class Tally:
         for tally in (self, other):
             counts[[row[group] for group in tally.groups]] += tally.counts
         labels = tuple(sort_labels([*dict.fromkeys([*self.labels, *other.labels])]))
-        return Tally(self.attributes, tuple(groups), counts, self.pos_label, labels)
+        total = Tally(self.attributes, tuple(groups), counts, self.pos_label, labels, controls=self.controls)
+        if self.scores is None or other.scores is None:
+            return total
+        mine, theirs = (
+            tally.scores.merge(np.array([row[group] for group in tally.groups], dtype=np.intp), len(groups))
+            for tally in (self, other)
+            if tally.scores is not None
+        )
+        return replace(total, scores=mine + theirs)
 
     def __radd__(self, other: Any) -> Tally:
         return self if isinstance(other, int) and other == 0 else NotImplemented
@@ -264,7 +333,9 @@ class Tally:
         return hash((self.attributes, self.groups, self.counts.tobytes()))
 
     def __reduce__(self) -> Any:
-        return Tally, (self.attributes, self.groups, self.counts, self.pos_label, self.labels)
+        state = (self.attributes, self.groups, self.counts, self.pos_label, self.labels)
+        extra = (self.controls, self.scores)
+        return Tally, (*state, *extra) if any(part for part in extra) else state
 
     def __repr__(self) -> str:
         truth = "labelled" if self.labelled else "no labels"
@@ -272,9 +343,9 @@ class Tally:
 
     # ------------------------------------------------------------------------------------------------------- storing
     def to_dict(self) -> dict[str, Any]:
-        """Return the tally as plain JSON types; labels keep their type (30 and "30" stay apart)."""
+        """Return the tally as plain JSON types; labels keep their type (30 and "30" stay apart), scores become bins."""
         ranks = [_ranks(values) for values in zip(*self.groups, strict=True)]
-        return {
+        data = {
             "attributes": list(self.attributes),
             "groups": [
                 [label_to_json(value, rank[value]) for value, rank in zip(group, ranks, strict=True)]
@@ -284,6 +355,8 @@ class Tally:
             "pos_label": label_to_json(self.pos_label),
             "labels": [label_to_json(label) for label in self.labels],
         }
+        data |= {"controls": list(self.controls)} if self.controls else {}
+        return data | ({} if self.scores is None else {"score_bins": self.scores.to_dict()})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Tally:
@@ -294,6 +367,8 @@ class Tally:
             np.array(data["counts"], dtype=np.int64).reshape(len(data["groups"]), -1, 2),
             label_from_json(data["pos_label"]),
             tuple(label_from_json(label) for label in data["labels"]),
+            controls=tuple(data.get("controls", ())),
+            scores=ScoreBins.from_dict(data["score_bins"]) if "score_bins" in data else None,
         )
 
     def digest(self) -> str:
@@ -364,6 +439,15 @@ def _combine(columns: list[NDArray[Any]], sizes: list[int], n_cells: int) -> NDA
         np.multiply(code, kind(size), out=code)
         np.add(code, column, out=code, casting="unsafe")
     return code
+
+
+def _positions(code: NDArray[Any], cells: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the place of each row's cell among the sorted cells that occur."""
+    if int(cells[-1]) >= _DENSE_CELLS:
+        return np.searchsorted(cells, code)
+    place = np.zeros(int(cells[-1]) + 1, dtype=np.uint16 if cells.size <= 1 << 16 else np.int64)
+    place[cells] = np.arange(cells.size)
+    return place[code]
 
 
 def _bincount(code: NDArray[Any], n_cells: int) -> NDArray[np.int64]:

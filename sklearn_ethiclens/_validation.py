@@ -312,16 +312,17 @@ def _from_categories(codes: NDArray[Any], categories: Any) -> Column:
 
 
 # ------------------------------------------------------------------------------------------------- sensitive features
-def sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
-    """Return the sensitive features as named raw columns, whatever they came as."""
+def sensitive_columns(sensitive_features: Any, argument: str = "sensitive_features") -> dict[str, Any]:
+    """Return the sensitive features as named raw columns, whatever they came as; ``argument`` is their name in messages."""
+    one = argument.removesuffix("s")
     if sensitive_features is None:
         raise ValueError(
-            "sensitive_features is missing: pass the column (or a frame, or a dict of columns) that says which group "
-            "each row belongs to."
+            f"{argument} is missing: pass the column (or a frame, or a dict of columns) that says which group each row "
+            f"belongs to."
         )
     if isinstance(sensitive_features, str | bytes):
         raise TypeError(
-            f"sensitive_features must hold one value per row; got the name {sensitive_features!r}. Pass the column itself, "
+            f"{argument} must hold one value per row; got the name {sensitive_features!r}. Pass the column itself, "
             f"such as X[{sensitive_features!r}]."
         )
     if isinstance(sensitive_features, Mapping):
@@ -332,7 +333,7 @@ def sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
         frame = nw.from_native(sensitive_features, eager_only=True)
         columns = [(str(name), frame[name]) for name in frame.columns]
     elif isinstance(sensitive_features, np.ndarray) and sensitive_features.ndim == 2:
-        columns = [(f"sensitive_feature_{i}", column) for i, column in enumerate(sensitive_features.T)]
+        columns = [(f"{one}_{i}", column) for i, column in enumerate(sensitive_features.T)]
     elif (
         isinstance(sensitive_features, list | tuple)
         and sensitive_features
@@ -340,24 +341,24 @@ def sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
     ):
         widths = {len(row) if isinstance(row, list | tuple) else 1 for row in sensitive_features}
         if len(widths) > 1:
-            raise ValueError(f"the rows of sensitive_features differ in length: {sorted(widths)} values.")
+            raise ValueError(f"the rows of {argument} differ in length: {sorted(widths)} values.")
         rows = zip(*sensitive_features, strict=True)
-        columns = [(f"sensitive_feature_{i}", list(column)) for i, column in enumerate(rows)]
+        columns = [(f"{one}_{i}", list(column)) for i, column in enumerate(rows)]
     else:
         name = getattr(sensitive_features, "name", None)
-        columns = [("sensitive_feature" if name in (None, "") else str(name), sensitive_features)]
+        columns = [(one if name in (None, "") else str(name), sensitive_features)]
     if not columns:
-        raise ValueError("sensitive_features has no columns; at least one is needed.")
+        raise ValueError(f"{argument} has no columns; at least one is needed.")
     names = [name for name, _ in columns]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise ValueError(
-            f"sensitive_features repeats the column name {listing(repeated)}; give each column its own name."
-        )
+        raise ValueError(f"{argument} repeats the column name {listing(repeated)}; give each column its own name.")
     return dict(columns)
 
 
-def encode_groups(columns: Mapping[str, Any], *, missing: str = "bucket") -> dict[str, Column]:
+def encode_groups(
+    columns: Mapping[str, Any], *, missing: str = "bucket", kind: str = "sensitive feature"
+) -> dict[str, Column]:
     """Return the codes of each sensitive feature; say how many of its values are missing, or refuse them.
 
     Parameters
@@ -366,6 +367,8 @@ def encode_groups(columns: Mapping[str, Any], *, missing: str = "bucket") -> dic
         As :func:`sensitive_columns` gives them.
     missing : {"bucket", "raise"}
         What to do with rows without a value: count them as one group of their own, with a warning, or refuse.
+    kind : str
+        What the columns are called in messages.
 
     Returns
     -------
@@ -373,20 +376,21 @@ def encode_groups(columns: Mapping[str, Any], *, missing: str = "bucket") -> dic
     """
     if missing not in ("bucket", "raise"):
         raise ValueError(f"missing must be 'bucket' or 'raise'; got {missing!r}.")
+    doing = "audited" if kind == "sensitive feature" else "kept"
     encoded = {}
     for name, values in columns.items():
-        column = encode_column(values, f"sensitive feature {name!r}")
+        column = encode_column(values, f"{kind} {name!r}")
         if MISSING in column.levels:
             n_missing = int(np.count_nonzero(column.codes == len(column.levels) - 1))
             if n_missing:
-                text = f"sensitive feature {name!r} is missing in {n_missing} of {column.codes.size} rows"
+                text = f"{kind} {name!r} is missing in {n_missing} of {column.codes.size} rows"
                 if missing == "raise":
                     raise ValueError(
                         f"{text}; fill them, drop the rows, or pass missing='bucket' to audit them as a group."
                     )
-                warn(f"{text}; they are audited as the group {MISSING}.", MissingGroupsWarning, stacklevel=4)
+                warn(f"{text}; they are {doing} as the group {MISSING}.", MissingGroupsWarning, stacklevel=4)
         if len(column.levels) > MAX_NUMERIC_GROUPS:
-            _check_group_count(name, column.occurring)
+            _check_group_count(f"{kind} {name!r}", column.occurring)
         encoded[name] = column
     return encoded
 
@@ -396,13 +400,13 @@ def _check_group_count(name: str, levels: Sequence[Any]) -> None:
     numbers = [v for v in levels if isinstance(v, int | float) and not isinstance(v, bool)]
     if len(numbers) > MAX_NUMERIC_GROUPS and len(numbers) >= len(levels) - 1:
         raise ValueError(
-            f"sensitive feature {name!r} has {len(numbers)} distinct numbers (at most {MAX_NUMERIC_GROUPS}): it looks like a "
+            f"{name} has {len(numbers)} distinct numbers (at most {MAX_NUMERIC_GROUPS}): it looks like a "
             f"measurement. Group it first, for example pandas.cut(x, [0, 25, 40, 120]); if the numbers are codes, pass them "
             f"as text."
         )
     if len(levels) > MAX_GROUPS:
         raise ValueError(
-            f"sensitive feature {name!r} has {len(levels)} distinct values (at most {MAX_GROUPS}): it looks like an "
+            f"{name} has {len(levels)} distinct values (at most {MAX_GROUPS}): it looks like an "
             f"identifier. Merge its values into groups."
         )
 
@@ -515,6 +519,46 @@ def encode_labels(y_true: Any, y_pred: Any, pos_label: Any = None) -> Labels:
         identity = np.array_equal(table, np.arange(table.size)) and column.codes.dtype == np.uint8
         codes[name] = column.codes if identity else table[column.codes]
     return Labels(codes.get("y_true"), codes["y_pred"], pos_label, tuple(found))
+
+
+def encode_outcomes(y_true: Any, pos_label: Any = None) -> tuple[NDArray[np.uint8], Any]:
+    """Return true labels as 0/1, with 1 for ``pos_label``, and that label; for scores, which come without decisions."""
+    column = _encode_label_column(y_true, "y_true")
+    pos_label = _positive_label(list(column.occurring), as_scalar(pos_label), "y_true")
+    table = np.array([label == pos_label for label in column.levels], dtype=np.uint8)
+    return table[column.codes], pos_label
+
+
+def probability_column(probabilities: Any, classes: Any, pos_label: Any = None) -> NDArray[np.float64]:
+    """Return the column of the positive label of a ``predict_proba``, picked by ``classes_`` and never by its place.
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (n_rows, n_classes)
+        What ``predict_proba`` returned.
+    classes : array-like of shape (n_classes,)
+        The classifier's ``classes_``.
+    pos_label : label, optional
+        The positive label; guessed only for {0, 1}, {-1, 1} and booleans.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+
+    Examples
+    --------
+    >>> probability_column([[0.9, 0.1], [0.2, 0.8]], ["bad", "good"], "bad")
+    array([0.9, 0.2])
+    """
+    table, known = np.asarray(probabilities), [as_scalar(label) for label in classes]
+    if table.ndim != 2 or table.shape[1] != len(known):
+        raise ValueError(
+            f"predict_proba must return a column for each of classes_ {listing(known)}; got shape {table.shape}."
+        )
+    pos_label = _positive_label(known, as_scalar(pos_label), "classes_")
+    if pos_label not in known:
+        raise ValueError(f"pos_label={pos_label!r} is not among classes_ {listing(known)}: it has no probability.")
+    return np.asarray(table[:, known.index(pos_label)], dtype=np.float64)
 
 
 def _encode_label_column(values: Any, name: str) -> Column:

@@ -6,7 +6,6 @@ Exit codes: 0, nothing in ``--fail-on`` occurred; 1, it did; 2, bad input, said 
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import math
 import time
@@ -26,26 +25,37 @@ import typer
 from sklearn_ethiclens._audit import Audit
 from sklearn_ethiclens._audit import audit as audit_rows
 from sklearn_ethiclens._cli_common import (
+    AllowPickle,
+    ModelFile,
+    StoredModel,
+    Trust,
     arrow,
+    check_file,
     color,
+    load_model,
     one_line_errors,
     print_text,
     read_csv,
+    read_rows,
+    sha256_of,
     split,
     spoken_warnings,
     width,
 )
-from sklearn_ethiclens._cli_probe import probe_command
+from sklearn_ethiclens._cli_probe import counterfactual_section, probe_command
+from sklearn_ethiclens._findings import Section as FurtherSection
 from sklearn_ethiclens._validation import as_scalar, listing, show
 from sklearn_ethiclens.datasets import DATASETS, Protocol, compas_protocol, german_credit_protocol
 from sklearn_ethiclens.datasets._download import write_whole
-from sklearn_ethiclens.metrics._definitions import ALIASES, METRICS, get_metric
+from sklearn_ethiclens.metrics._definitions import ALIASES, METRICS, Metric
+from sklearn_ethiclens.metrics._scores import SCORE_METRICS, ScoreMetric, find_metric
 from sklearn_ethiclens.policy import POLICIES, get_policy
 from sklearn_ethiclens.report._text import lay_out
-from sklearn_ethiclens.report._words import Facts, Paragraph, Section, Table, policy_facts
+from sklearn_ethiclens.report._words import Facts, Paragraph, Section, Table, label, policy_facts
 
 STATES = ("flagged", "inconclusive", "insufficient")
 SUFFIXES = (".csv", ".parquet")
+SEEN = "The decisions are the model's on all these rows: on those it was fitted on, error rates are too favourable."
 TOLERANCE = 1e-9  # of --verify
 _KINDS = {"group": "of one group", "pair": "of a group against the reference", "overall": "of all groups at once"}
 
@@ -80,8 +90,14 @@ def audit(
     ],
     y_true: Annotated[str | None, typer.Option("--y-true", metavar="COL", help="Column of the true labels.")] = None,
     y_pred: Annotated[str | None, typer.Option("--y-pred", metavar="COL", help="Column of the decisions.")] = None,
+    y_score: Annotated[
+        str | None, typer.Option("--y-score", metavar="COL", help="Column of the scores; adds calibration and AUC.")
+    ] = None,
     sensitive: Annotated[
         list[str] | None, typer.Option("--sensitive", metavar="COL,COL", help="Columns of the groups.")
+    ] = None,
+    control: Annotated[
+        list[str] | None, typer.Option("--control", metavar="COL,COL", help="Columns to compare groups within.")
     ] = None,
     pos_label: Annotated[str | None, typer.Option("--pos-label", metavar="V", help="The positive label.")] = None,
     outcome: Annotated[
@@ -96,7 +112,10 @@ def audit(
         typer.Option("--reference", metavar="COL=GROUP", help="Whom to compare with; sex*race=F*Black for cells."),
     ] = None,
     intersections: Annotated[
-        str | None, typer.Option("--intersections", metavar="A*B", help="Combinations too: a*b,a*c or all or a number.")
+        str | None,
+        typer.Option(
+            "--intersections", metavar="A*B", help="Combinations too: a*b,a*c, all, a number, scan or scan:3."
+        ),
     ] = None,
     method: Annotated[str | None, typer.Option("--method", help="Of the intervals: bca or percentile.")] = None,
     confidence_level: Annotated[float | None, typer.Option("--confidence-level", help="Of the intervals.")] = None,
@@ -109,20 +128,24 @@ def audit(
     protocol: Annotated[
         str, typer.Option("--protocol", help="reference: the pinned COMPAS audit, in two parts.")
     ] = "default",
+    model_file: ModelFile = None,
+    trust: Trust = None,
+    allow_pickle: AllowPickle = False,
     json_file: JsonFile = None,
     html_file: HtmlFile = None,
     verify: Annotated[bool, typer.Option("--verify", help="Compute all rates again with fairlearn.")] = False,
     fail_on: FailOn = "flagged",
     quiet: Quiet = False,
 ) -> None:
-    """Audit a data set, or a file of predictions, and print the scorecard."""
+    """Audit a data set, or a file of predictions or of rows for a model, and print the scorecard."""
     with one_line_errors():
         states, chosen = _states(fail_on), get_policy(policy)
         started = time.perf_counter()
         combinations = int(intersections) if intersections and intersections.isdecimal() else intersections
         audits = []
         with spoken_warnings(quiet):
-            asked = _Asked(y_true, y_pred, split(sensitive), _bands(bands), protocol)
+            model = None if model_file is None else load_model(model_file, split(trust), allow_pickle)
+            asked = _Asked(y_true, y_pred, split(sensitive), _bands(bands), protocol, model, split(control), y_score)
             for rows in _load(source, asked):
                 given = _references(reference, rows.groups)
                 if chosen.reference == "highest_value" or chosen.min_share:
@@ -131,6 +154,8 @@ def audit(
                     rows.y_true,
                     rows.y_pred,
                     sensitive_features=rows.groups,
+                    control_features=rows.controls,
+                    y_score=rows.y_score,
                     pos_label=rows.pos_label if pos_label is None else _match(pos_label, rows.y_true, rows.y_pred),
                     outcome=outcome or rows.outcome,
                     reference={**rows.reference, **given} or None,
@@ -143,8 +168,12 @@ def audit(
                     metrics=split(metrics) or None,
                     random_state=seed,
                 )
-                run = {**_clock(started), **rows.run}
-                audits.append(made.annotate(run=run, **rows.data))
+                made = made.annotate(**rows.data)
+                if rows.asked is not None:
+                    made = made.with_section(
+                        _counterfactuals(rows.asked, list(rows.groups.columns.astype(str)), made, seed)
+                    )
+                audits.append(made.annotate(run={**_clock(started), **rows.run}))
         _finish(audits, states, json_file, html_file, quiet, verify=verify)
 
 
@@ -176,14 +205,15 @@ def list_metrics(
     """List the metrics, or show one in full."""
     with one_line_errors():
         if name is not None:
-            _show(Section(get_metric(name).name, (_metric(name),)))
+            _show(Section(find_metric(name).name, (_metric(name),)))
             return
+        kinds = {f"{kind}: a number {words}": kind for kind, words in _KINDS.items()}
+        found: dict[str, list[Metric | ScoreMetric]] = {
+            title: [m for m in METRICS.values() if m.kind == kind] for title, kind in kinds.items()
+        }
+        found |= {"of scores: a number of one group, or of a group against the reference": [*SCORE_METRICS.values()]}
         blocks = tuple(
-            (
-                f"{kind}: a number {words}",
-                tuple((m.name, _parity(m.parity), m.formula) for m in METRICS.values() if m.kind == kind),
-            )
-            for kind, words in _KINDS.items()
+            (title, tuple((m.name, _parity(m.parity), m.formula) for m in entries)) for title, entries in found.items()
         )
         _show(Section("Metrics", (Table(("name", "parity", "formula"), blocks),)))
 
@@ -208,7 +238,8 @@ def list_datasets() -> None:
 
 
 def _metric(name: str) -> Facts:
-    metric = get_metric(name)
+    metric = find_metric(name)
+    by_outcome = isinstance(metric, Metric) and metric.by_outcome
     rows = (
         ("name", metric.name),
         ("also called", ", ".join(alias for alias, own in ALIASES.items() if own == metric.name)),
@@ -218,7 +249,7 @@ def _metric(name: str) -> Facts:
         ("parity", _parity(metric.parity)),
         ("scale", metric.scale),
         ("undefined", f"where {metric.undefined}"),
-        ("outcome", "with outcome=adverse it is of not receiving the positive label" if metric.by_outcome else ""),
+        ("outcome", "with outcome=adverse it is of not receiving the positive label" if by_outcome else ""),
         ("note", metric.note),
         ("source", metric.source),
     )
@@ -239,27 +270,48 @@ class _Asked:
     sensitive: list[str]
     bands: Mapping[str, list[str]]
     protocol: str
+    model: StoredModel | None = None
+    controls: list[str] = field(default_factory=list)
+    y_score: str | None = None
+
+    @property
+    def audited(self) -> list[str]:
+        """The columns of the groups as named; where only bands are, those."""
+        return self.sensitive or [name for name in self.bands if name not in self.controls]
+
+
+@dataclass(frozen=True)
+class _Model:
+    """A model that was given, its inputs, and what is to be said of its decisions."""
+
+    stored: StoredModel
+    X: pd.DataFrame
+    said: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of one audit, and what is known of them."""
+    """The rows of one audit, what is known of them, and the model to ask about its use of the groups."""
 
     y_true: pd.Series | None
-    y_pred: pd.Series
+    y_pred: pd.Series | None  # None until a model has decided
     groups: pd.DataFrame
     pos_label: Any = None
     outcome: str = "favorable"
     reference: Mapping[Any, Any] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
     run: Mapping[str, Any] = field(default_factory=dict)
+    asked: _Model | None = None
+    controls: pd.DataFrame | None = None
+    y_score: pd.Series | None = None
 
 
 def _load(source: str, asked: _Asked) -> list[_Rows]:
     """Return the rows of each audit to make."""
-    stray = [name for name in asked.bands if asked.sensitive and name not in asked.sensitive]
+    known = [*asked.sensitive, *asked.controls]
+    stray = [name for name in asked.bands if asked.sensitive and name not in known]
     if stray:
-        raise ValueError(f"--bands names {listing(stray)}, not among --sensitive {listing(asked.sensitive)}.")
+        raise ValueError(f"--bands names {listing(stray)}, not among --sensitive {listing(known)}.")
     if source in DATASETS:
         return _load_dataset(source, asked)
     path = Path(source)
@@ -273,15 +325,18 @@ def _load(source: str, asked: _Asked) -> list[_Rows]:
 
 
 def _load_dataset(source: str, asked: _Asked) -> list[_Rows]:
-    if asked.y_true or asked.y_pred:
-        raise ValueError(f"--y-true and --y-pred are for files; {source} brings its labels and a model.")
+    if asked.y_true or asked.y_pred or asked.y_score:
+        raise ValueError(f"--y-true, --y-pred and --y-score are for files; {source} brings its labels and a model.")
+    if asked.model is not None and asked.protocol != "default":
+        raise ValueError(f"--protocol {asked.protocol} is one pinned model; leave out --model, or --protocol.")
     if source != "compas" and asked.protocol != "default":
         raise ValueError(f"--protocol must be 'default' for {source}; got {asked.protocol!r}.")
     protocols = compas_protocol(asked.protocol) if source == "compas" else german_credit_protocol()
     if asked.protocol == "default":
-        return [_from_protocol(protocols[0], asked)]
+        rows = _from_protocol(protocols[0], asked)
+        return [rows if asked.model is None else _by_model(rows, asked.model, source)]
     known = [name for one in protocols for name in one.sensitive_features]
-    wanted = asked.sensitive or list(asked.bands) or known
+    wanted = asked.audited or known
     unknown = [name for name in wanted if name not in known]
     if unknown:
         raise ValueError(f"--protocol {asked.protocol} has the attributes {listing(known)}; got {listing(unknown)}.")
@@ -291,7 +346,7 @@ def _load_dataset(source: str, asked: _Asked) -> list[_Rows]:
 def _from_protocol(protocol: Protocol, asked: _Asked) -> _Rows:
     """Return the rows of a protocol; other columns of the data set can be asked for in place of its attributes."""
     groups, reference = protocol.sensitive_features, dict(protocol.reference or {})
-    names = asked.sensitive or list(asked.bands) or list(map(str, groups))
+    names = asked.audited or [name for name in map(str, groups) if name not in asked.controls]
     if asked.protocol != "default":
         names = [name for name in names if name in groups]
     columns = {}
@@ -305,6 +360,7 @@ def _from_protocol(protocol: Protocol, asked: _Asked) -> _Rows:
         if usual is not None and name not in asked.bands:
             reference[name] = usual
     reference = {name: group for name, group in reference.items() if name in names}
+    controls = {name: _column(protocol.data_name, name)[0].loc[groups.index] for name in asked.controls}
     return _Rows(
         protocol.y_true,
         protocol.y_pred,
@@ -313,7 +369,18 @@ def _from_protocol(protocol: Protocol, asked: _Asked) -> _Rows:
         protocol.outcome,
         reference,
         {"name": protocol.name, "model": protocol.model, "sha256": protocol.sha256, "notes": list(protocol.notes)},
+        controls=_cut(pd.DataFrame(controls), asked.bands) if controls else None,
     )
+
+
+def _by_model(rows: _Rows, model: StoredModel, source: str) -> _Rows:
+    """Return the rows of a data set with the decisions of a given model in place of the protocol's."""
+    bunch = DATASETS[source].loader()
+    further = [name for name in bunch.sensitive_features if name not in bunch.data]
+    frame = bunch.data.assign(**{name: bunch.sensitive_features[name] for name in further})
+    X = model.inputs(frame.loc[rows.groups.index], source)
+    data = {**rows.data, "model": model.words, "notes": [*rows.data["notes"], SEEN]}
+    return replace(rows, y_pred=model.decide(X, source), data=data, asked=_Model(model, X))
 
 
 def _column(data_name: str, name: str) -> tuple[pd.Series, Any]:
@@ -329,24 +396,44 @@ def _column(data_name: str, name: str) -> tuple[pd.Series, Any]:
 
 
 def _load_file(path: Path, asked: _Asked) -> _Rows:
-    names = asked.sensitive or list(asked.bands)
-    for option, value in {"--y-pred": asked.y_pred, "--sensitive": names}.items():
-        if not value:
-            raise ValueError(f"{option} is missing: name the column of {path.name} that holds it.")
-    if not path.is_file():
-        raise ValueError(f"there is no file {path}.")
-    needed = list(dict.fromkeys(filter(None, [asked.y_true, asked.y_pred, *names])))
+    names = asked.audited
+    if not asked.y_pred and asked.model is None:
+        raise ValueError(
+            f"--y-pred is missing: name the column of {path.name} that holds the decisions, or give --model."
+        )
+    if not names:
+        raise ValueError(f"--sensitive is missing: name the columns of {path.name} that hold the groups.")
+    check_file(path)
+    needed = list(dict.fromkeys(filter(None, [asked.y_true, asked.y_pred, asked.y_score, *names, *asked.controls])))
     frame = _read_csv(path, needed) if path.suffix.lower() == ".csv" else _read_parquet(path, needed)
     labels = {name: _typed(frame[name]) if path.suffix.lower() == ".csv" else frame[name] for name in needed}
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return _Rows(
+    rows = _Rows(
         labels[asked.y_true] if asked.y_true else None,
-        labels[str(asked.y_pred)],
+        labels[asked.y_pred] if asked.y_pred else None,
         _cut(frame[names], asked.bands),
-        data={"name": path.name, "sha256": digest},
+        data={"name": path.name, "sha256": sha256_of(path)},
         run={"path": str(path.resolve())},
+        controls=_cut(frame[asked.controls], asked.bands) if asked.controls else None,
+        y_score=labels[asked.y_score] if asked.y_score else None,
     )
+    return rows if asked.model is None else _with_model(rows, asked.model, path, asked)
+
+
+def _with_model(rows: _Rows, model: StoredModel, path: Path, asked: _Asked) -> _Rows:
+    """Return the rows of a file with a model to ask about them; it decides where no column of the file does."""
+    frame = read_rows(path).set_axis(rows.groups.index)
+    X = model.inputs(
+        frame.drop(columns=[name for name in (asked.y_true, asked.y_pred, asked.y_score) if name]), path.name
+    )
+    decided = model.decide(X, path.name)
+    if rows.y_pred is None:
+        data = {**rows.data, "model": model.words, "notes": [SEEN]}
+        return replace(rows, y_pred=decided, data=data, asked=_Model(model, X))
+    words = f"{model.words}, for the counterfactuals; the decisions are those of the column {label(asked.y_pred)}"
+    pairs = zip(decided, rows.y_pred, strict=True)
+    n_other = sum(show(as_scalar(own)) != show(as_scalar(audited)) for own, audited in pairs)
+    said = (f"In {n_other} of {len(decided)} rows the model decides otherwise than the column {label(asked.y_pred)}.",)
+    return replace(rows, data={**rows.data, "model": words}, asked=_Model(model, X, said if n_other else ()))
 
 
 def _read_csv(path: Path, needed: list[str]) -> pd.DataFrame:
@@ -374,6 +461,11 @@ def _check_columns(path: Path, needed: list[str], found: list[str]) -> None:
     repeated = [name for name in needed if found.count(name) > 1]
     if repeated:
         raise ValueError(f"{path.name} repeats the column {listing(repeated)}; give each column its own name.")
+
+
+def _counterfactuals(model: _Model, names: list[str], made: Audit, seed: int) -> FurtherSection:
+    """Return what a model does with the sensitive features of an audit themselves."""
+    return counterfactual_section(model.stored, model.X, names, made.tally.pos_label, seed, model.said)
 
 
 # --------------------------------------------------------------------------------------------------- words into values

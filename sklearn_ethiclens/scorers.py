@@ -34,6 +34,7 @@ from sklearn_ethiclens._validation import (
     encode_column,
     frame_columns,
     listing,
+    probability_column,
     sensitive_columns,
     show,
     take_columns,
@@ -44,6 +45,7 @@ from sklearn_ethiclens.metrics._comparisons import above, below
 from sklearn_ethiclens.metrics._definitions import METRICS, Metric, get_metric
 from sklearn_ethiclens.metrics._functions import worst_comparison
 from sklearn_ethiclens.metrics._rates import OUTCOMES
+from sklearn_ethiclens.metrics._scores import ScoreMetric, find_metric, worst_of_scores
 from sklearn_ethiclens.policy import Policy
 
 __all__ = [
@@ -85,7 +87,9 @@ def make_fairness_scorer(
     ----------
     metric : str or callable
         A comparison in ``METRICS``, scored as ``-abs(difference)``, or ``min(r, 1 / r)`` for a ratio, of the comparison
-        farthest from parity; or any ``metric(y_true, y_pred, *, sensitive_features)``, fairlearn's included.
+        farthest from parity; or a name in ``SCORE_METRICS``, of ``predict_proba``: a comparison as before, a number of one
+        group of the group farthest from the ideal (``-abs(value - ideal)``, ``roc_auc`` as it is); or any
+        ``metric(y_true, y_pred, *, sensitive_features)``, fairlearn's included.
     sensitive_features : str, int, list of them, Series, DataFrame or None
         Where the groups come from. Column name(s) or position(s): read from the X handed to the search, also if the
         pipeline drops them. Series or DataFrame: matched by the index of X, else of y. None: metadata routing, requested
@@ -114,7 +118,7 @@ def make_fairness_scorer(
     FairnessScorer
         ``scorer(estimator, X, y)``. NaN, with a :class:`FairnessScoringWarning` that names the reason, where a fold cannot
         be judged: a group is absent or too small, a rate is undefined, or one class is predicted for every row (the
-        disparity of 0 then says nothing).
+        disparity of 0 then says nothing; metrics of scores do not mind).
 
     See Also
     --------
@@ -144,13 +148,14 @@ def make_fairness_scorer(
 
 
 class _Fold(NamedTuple):
-    """What is scored: rows, their tally, and why it cannot be judged (``by_groups``: by any predictions)."""
+    """What is scored: rows, their tally, and why it cannot be judged: by its groups, or since it has one class."""
 
     y_true: Any
     y_pred: Any
     groups: pd.DataFrame
     tally: Tally
     reason: str
+    group_reason: str
     by_groups: bool
 
 
@@ -183,12 +188,12 @@ class FairnessScorer:
             raise ValueError(f"outcome must be one of {OUTCOMES}; got {self.outcome!r}.")
         if self.estimate not in ("value", "worst"):
             raise ValueError(f"estimate must be 'value' or 'worst'; got {self.estimate!r}.")
-        if self.estimate == "worst" and not (isinstance(self.metric, Metric) and self.metric.kind == "pair"):
+        if self.estimate == "worst" and getattr(self.metric, "kind", None) != "pair":
             raise ValueError(
                 f"estimate='worst' needs an interval, which only comparisons with a reference have; {self._name()} is none. "
                 f"Try 'statistical_parity_difference', 'disparate_impact' or 'equalized_odds_difference'."
             )
-        if isinstance(self.metric, Metric) and self.metric_kw:
+        if self._catalogued and self.metric_kw:
             raise TypeError(f"metric {self._name()!r} takes no further arguments; got {sorted(self.metric_kw)}.")
         self._requests: dict[str, Any] = {"sensitive_features": self.sensitive_features is None, "sample_weight": None}
 
@@ -218,7 +223,9 @@ class FairnessScorer:
         try:
             groups = self._groups(X, y, sensitive_features)
             predictions = estimator.predict(X, **_groups_for(estimator, groups))
-            score, reason = self._score(self._count(y, predictions, groups, sensitive_features), sample_weight)
+            scores = self._probabilities(estimator, X, groups) if self._of_scores else None
+            fold = self._count(y, predictions, groups, sensitive_features, scores)
+            score, reason = self._score(fold, sample_weight)
         except (ValueError, TypeError, KeyError) as error:
             _warn_unscorable(self._name(), f"raises {type(error).__name__}: {error}")
             raise
@@ -228,13 +235,34 @@ class FairnessScorer:
 
     def _score(self, fold: _Fold, sample_weight: Any = None) -> tuple[float, str]:
         """Return the score of a fold, or NaN and why it has none."""
-        value, reason = (float("nan"), fold.reason) if fold.reason else self._value(fold, sample_weight)
+        unfit = fold.group_reason if self._of_scores else fold.reason
+        value, reason = (float("nan"), unfit) if unfit else self._value(fold, sample_weight)
         return (float("nan"), reason) if reason else (_as_score(value, self.scale, self.flip), "")
 
-    def _count(self, y_true: Any, y_pred: Any, groups: pd.DataFrame, passed: Any) -> _Fold:
+    @property
+    def _catalogued(self) -> bool:
+        return isinstance(self.metric, Metric | ScoreMetric)
+
+    @property
+    def _of_scores(self) -> bool:
+        return isinstance(self.metric, ScoreMetric)
+
+    def _probabilities(self, estimator: Any, X: Any, groups: pd.DataFrame) -> Any:
+        """Return the probabilities of the positive label, their column picked by ``classes_``."""
+        if not hasattr(estimator, "predict_proba"):
+            raise TypeError(
+                f"{self._name()} is a metric of scores and needs predict_proba, which this {type(estimator).__name__} has not. "
+                f"Put the classifier into sklearn.calibration.CalibratedClassifierCV."
+            )
+        probabilities = estimator.predict_proba(X, **_groups_for(estimator, groups, "predict_proba"))
+        return probability_column(probabilities, estimator.classes_, self.pos_label)
+
+    def _count(self, y_true: Any, y_pred: Any, groups: pd.DataFrame, passed: Any, y_score: Any = None) -> _Fold:
         """Return a fold with its tally, made once for all metrics, and why it cannot be judged."""
         y_true, y_pred = np.asarray(y_true), np.asarray(y_pred)
-        tally = Tally.from_predictions(y_true, y_pred, sensitive_features=groups, pos_label=self.pos_label)
+        tally = Tally.from_predictions(
+            y_true, y_pred, sensitive_features=groups, y_score=y_score, pos_label=self.pos_label
+        )
         sizes = dict(zip(tally.groups, tally.counts.sum((1, 2)).tolist(), strict=True))
         said = ", ".join(f"{show(group)} (n={n})" for group, n in sizes.items())
         absent = [group for group in self._expected(passed) if group not in sizes]
@@ -247,9 +275,10 @@ class FairnessScorer:
             reason = f"this fold holds one group only, {said}; nothing can be compared, and {_ADVICE}"
         elif small:
             reason = f"{', '.join(map(show, small))} has fewer than {self.min_group_size} rows in this fold ({said})"
-        elif one_class:
+        group_reason = reason
+        if one_class and not reason:
             reason = f"one class is predicted for all {tally.n_rows} rows, so that no disparity could show"
-        return _Fold(y_true, y_pred, groups, tally, reason, by_groups=bool(reason) and not one_class)
+        return _Fold(y_true, y_pred, groups, tally, reason, group_reason, by_groups=bool(reason) and not one_class)
 
     def _expected(self, passed: Any = None) -> list[tuple[Any, ...]]:
         """Return the groups that each fold must hold: those told, or those of a whole Series, unless others were passed."""
@@ -266,7 +295,7 @@ class FairnessScorer:
 
     def _value(self, fold: _Fold, sample_weight: Any) -> tuple[float, str]:
         """Return the metric's value, and why it is undefined; empty if it is not."""
-        if not isinstance(self.metric, Metric):
+        if not self._catalogued:
             return self._value_of_callable(fold, sample_weight)
         if sample_weight is not None:
             raise ValueError(
@@ -276,7 +305,12 @@ class FairnessScorer:
             )
         if self.estimate == "worst":
             return self._worst_end(fold.tally)
-        return _quiet_worst_comparison(self.metric, fold.tally, self.reference, self.outcome)
+        if not isinstance(self.metric, ScoreMetric):
+            return _quiet_worst_comparison(self.metric, fold.tally, self.reference, self.outcome)
+        value, blank = worst_of_scores(self.metric, fold.tally, reference=self.reference, outcome=self.outcome)
+        if np.isnan(value):
+            return value, f"it is undefined: {blank}"
+        return value if self.scale == "score" else value - self.metric.ideal, ""
 
     def _value_of_callable(self, fold: _Fold, sample_weight: Any) -> tuple[float, str]:
         kw, pos_label = dict(self.metric_kw), fold.tally.pos_label
@@ -378,6 +412,10 @@ class FairnessScorer:
         self, y_true: Any, y_pred: Any, *, sensitive_features: Any = None, sample_weight: Any = None
     ) -> float:
         """Return the score of predictions at one threshold; the worst value where it is undefined, since NaN would win."""
+        if self._of_scores:
+            raise ValueError(
+                f"{self._name()} is a metric of scores: a threshold does not change it, so none can be tuned by it."
+            )
         groups = self._groups(None, y_true, sensitive_features)
         fold = self._count(y_true, y_pred, groups, sensitive_features)
         score, reason = self._score(fold, sample_weight)
@@ -399,33 +437,37 @@ class FairnessScorer:
 
     def _accept_sample_weight(self) -> bool:
         """Tell a search that is fitted with weights: if not, it warns, and scores without them."""
-        return not isinstance(self.metric, Metric) and _takes(self.metric, "sample_weight")
+        return not self._catalogued and _takes(self.metric, "sample_weight")
 
     # ------------------------------------------------------------------------------------------------------- object
     def __sklearn_clone__(self) -> FairnessScorer:
         return copy.copy(self)  # a held Series is shared, not copied
 
     def _name(self) -> str:
-        if isinstance(self.metric, Metric):
-            return self.metric.name
+        if self._catalogued:
+            return str(self.metric.name)
         return _callable_name(self.metric) or repr(self.metric)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
-        if isinstance(self.metric, Metric):
+        if self._catalogued:
             state["metric"] = self.metric.name
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if isinstance(self.metric, str):
-            self.metric = get_metric(self.metric)
+            self.metric = find_metric(self.metric)
 
     def __repr__(self) -> str:
         source = self.sensitive_features
         shown = f"<{type(source).__name__}, {len(source)} rows>" if hasattr(source, "iloc") else repr(source)
         as_is = "negated" if self.flip else "as it is"
         direction = {"ratio": "min(r, 1/r)", "difference": "-abs(difference)", "score": as_is}[self.scale]
+        if self._of_scores and self.metric.kind == "group":
+            direction = "of the worst group" + (
+                "" if self.scale == "score" else f", -abs(value - {self.metric.ideal:g})"
+            )
         options = {
             "reference": None,
             "pos_label": None,
@@ -528,7 +570,9 @@ class FairnessMultiScorer:
             predictions = cached.predict(X, **_groups_for(estimator, groups))
             weights = {} if sample_weight is None else {"sample_weight": sample_weight}
             scores = {k: float(scorer(cached, X, y, **weights)) for k, scorer in self.performance.items()}
-            fold = first._count(y, predictions, groups, sensitive_features)
+            asking = next((scorer for scorer in self.scorers.values() if scorer._of_scores), None)
+            y_score = None if asking is None else asking._probabilities(cached, X, groups)
+            fold = first._count(y, predictions, groups, sensitive_features, y_score)
             found = {k: scorer._score(fold, sample_weight) for k, scorer in self.scorers.items()}
             cells = self._cells(fold.tally) if self.pooled else {}
         except (ValueError, TypeError, KeyError) as error:
@@ -606,9 +650,9 @@ class _CachedEstimator:
 
 
 # -------------------------------------------------------------------------------------------------------------- helpers
-def _scorable(name: str) -> Metric:
-    metric = get_metric(name)
-    if metric.kind == "group":
+def _scorable(name: str) -> Metric | ScoreMetric:
+    metric = find_metric(name)
+    if isinstance(metric, Metric) and metric.kind == "group":
         related = [m.name for m in METRICS.values() if m.kind != "group" and metric.name in m.rates][:3]
         raise ValueError(
             f"{metric.name} is a number of one group, no comparison; try {' or '.join(map(repr, related))}."
@@ -630,9 +674,11 @@ def _checked_transport(source: Any) -> Any:
 
 def _scale_of(metric: Any, greater_is_better: bool | None) -> Scale:
     """Return how a metric's value becomes a score."""
-    if isinstance(metric, Metric):
+    if isinstance(metric, Metric | ScoreMetric):
         if greater_is_better is not None:
             raise TypeError(f"greater_is_better is for callables; the direction of {metric.name!r} is known.")
+        if isinstance(metric, ScoreMetric):
+            return "score" if metric.greater_is_better else "difference"
         return "score" if metric.parity is None else ("ratio" if metric.scale == "ratio" else "difference")
     if greater_is_better is not None:
         return "score"
@@ -697,7 +743,7 @@ def _takes(function: Any, argument: str) -> bool:
     return argument in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
-def _groups_for(estimator: Any, groups: pd.DataFrame) -> dict[str, Any]:
+def _groups_for(estimator: Any, groups: pd.DataFrame, method: str = "predict") -> dict[str, Any]:
     """Return the groups as an argument of ``predict`` where the estimator inside asks for them."""
     inner = estimator
     while True:
@@ -707,7 +753,7 @@ def _groups_for(estimator: Any, groups: pd.DataFrame) -> dict[str, Any]:
             inner = inner.estimator_
         else:
             break
-    predict = getattr(inner, "predict", None)
+    predict = getattr(inner, method, None)
     if predict is None or "sensitive_features" not in inspect.signature(predict).parameters:
         return {}
     return {"sensitive_features": groups.iloc[:, 0] if groups.shape[1] == 1 else groups}
@@ -733,7 +779,7 @@ def _quiet_worst_comparison(metric: Metric, tally: Tally, reference: Any, outcom
 
 def worst_limit(
     tally: Tally,
-    metric: Metric,
+    metric: Metric | ScoreMetric,
     *,
     reference: Any = None,
     outcome: str = "favorable",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -10,6 +11,11 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from typer.testing import CliRunner
 
 from sklearn_ethiclens import METRICS, POLICIES, Audit, _cli_common, audit, cli
@@ -316,6 +322,163 @@ def test_without_true_labels_selection_is_audited(run, predictions):
     code, out, _ = run("audit", predictions, "--y-pred", "p", "--sensitive", "sex", *FEW)
     assert code == 1
     assert "no labels" in out
+
+
+# ----------------------------------------------------------------------------------------------------------- models
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """Rows as a CSV, and a model of some of their columns as a skops file and as a pickle."""
+    folder, rng = tmp_path_factory.mktemp("model"), np.random.default_rng(0)
+    X = pd.DataFrame({"sex": rng.choice(["F", "M"], 500), "code": rng.choice(["NA", "x"], 500)})
+    X = X.assign(x=rng.normal(size=500), age=rng.integers(18, 80, 500))
+    y = np.where(X["x"] + (X["sex"] == "M") + rng.normal(size=500) > 0.5, "yes", "no")
+    encode = make_column_transformer((OneHotEncoder(), ["sex"]), ("passthrough", ["x", "age"]))
+    model = make_pipeline(encode, LogisticRegression(max_iter=1000)).fit(X[["sex", "x", "age"]], y)
+    X.assign(y=y, p=np.where(X.index < 7, y, model.predict(X))).to_csv(folder / "rows.csv", index=False)
+    (folder / "model.pkl").write_bytes(pickle.dumps(model))
+    return folder, model, X.assign(y=y)
+
+
+def by_model(stored, sensitive="sex", model="model.pkl", trusted=("--allow-pickle",)):
+    folder = stored[0]
+    words = ["audit", folder / "rows.csv", "--y-true", "y", "--sensitive", sensitive, "--pos-label", "yes", *FEW]
+    return [*words, "--model", folder / model, *trusted]
+
+
+def test_a_model_decides_where_no_column_does(run, stored, tmp_path):
+    _, model, frame = stored
+    json_file = tmp_path / "a.json"
+    code, out, err = run(*by_model(stored), "--json", json_file)
+    assert (code, err) == (1, "")
+    decided = model.predict(frame)
+    options = {"sensitive_features": frame[["sex"]], "pos_label": "yes", "n_resamples": 200}
+    found = Audit.from_json(json_file.read_text(encoding="utf-8"))
+    assert found.tally.digest() == audit(frame["y"], decided, **options).tally.digest()
+    assert re.search(r"Model +Pipeline of model.pkl \(sha256 ", out)
+    assert "error rates are too favourable" in flat(out)
+    F = frame[frame["sex"] == "F"]
+    flips = model.predict(F) != model.predict(F.assign(sex="M"))
+    row = found.section("counterfactuals").frame().set_index("from").loc["F"]
+    assert (row["attribute"], row["to"], row["n"], row["flip rate"]) == ("sex", "M", len(F), flips.mean())
+    assert flips.any()
+    assert "\nCounterfactuals by sex\n" in out
+    assert "Assumes that the model's use of the attribute itself is the question." in flat(out)
+
+
+def test_a_skops_model_gives_what_its_pickle_gives(run, stored):
+    skops = pytest.importorskip("skops.io")
+    path = stored[0] / "model.skops"
+    skops.dump(stored[1], path)
+    unknown = skops.get_untrusted_types(file=path)  # with scikit-learn 1.6, the column list of a ColumnTransformer
+    trusted = ["--trust", ",".join(unknown)] if unknown else []
+    pickled, safe = run(*by_model(stored)), run(*by_model(stored, model="model.skops", trusted=trusted))
+    assert safe[0] == pickled[0] == 1
+    hidden = [re.sub(r"model.(pkl|skops)\s+\(sha256\s+\w+\)", "it", flat(out)) for _, out, _ in (pickled, safe)]
+    assert hidden[0] == hidden[1]
+
+
+def test_a_column_of_decisions_goes_before_the_model(run, stored):
+    _, model, frame = stored
+    n_other = int((model.predict(frame)[:7] != frame["y"][:7]).sum())
+    assert n_other > 0
+    _, out, _ = run(*by_model(stored), "--y-pred", "p")
+    assert f"In {n_other} of 500 rows the model decides otherwise than the column p." in flat(out)
+    assert "the decisions are those of the column p" in flat(out)
+    assert "error rates are too favourable" not in flat(out)
+
+
+def test_groups_that_the_model_cannot_be_asked_about_are_named_with_the_reason(run, stored):
+    code, out, err = run(*by_model(stored, "code,sex,age"), "--bands", "age=40")
+    assert (code, err) == (1, "")
+    n_ages = stored[2]["age"].nunique()
+    assert (
+        "Not asked about: code (no input of the model, so that nothing changes with it); age "
+        f"({n_ages} different numbers: name one with probe --to age=VALUE)."
+    ) in flat(out)
+    _, out, _ = run(*by_model(stored, "code"))
+    assert "\nCounterfactuals\n  Not asked about: code (" in out
+
+
+def test_a_data_set_can_be_decided_by_a_model_of_ones_own(run, tmp_path):
+    german = german_credit_once()[0]
+    data = DATASETS["german-credit"].loader().data
+    model = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["housing"]), ("passthrough", ["age"])), GaussianNB()
+    )
+    model.fit(data, german.y_true)
+    path = tmp_path / "own.pkl"
+    path.write_bytes(pickle.dumps(model))
+    words = ["audit", "german-credit", "--model", path, "--allow-pickle", *FEW]
+    code, out, _ = run(*words, "--sensitive", "age,housing", "--json", "-")
+    assert code in (0, 1)
+    found = Audit.from_json(out)
+    options = {"sensitive_features": german.sensitive_features, "pos_label": "good", "n_resamples": 200}
+    own = audit(german.y_true, model.predict(data), reference={"age": "age >= 25"}, **options)
+    assert [f.value for f in found.findings if f.attribute == "age"] == pytest.approx(
+        [f.value for f in own.findings], nan_ok=True
+    )
+    section = found.section("counterfactuals")
+    assert set(section.frame()["attribute"]) == {"housing"}
+    assert section.lines[0].startswith("Not asked about: age (53 different numbers")
+    assert "LogisticRegression" not in found.provenance["data"]["model"]
+
+
+def test_compas_can_be_decided_by_a_model_of_ones_own(run, tmp_path):
+    data_file("compas-two-years.csv")
+    compas = compas_once()[0]
+    columns_read = ["sex", "priors_count"]
+    frame = DATASETS["compas"].loader().frame.loc[compas.y_true.index, columns_read]
+    model = make_pipeline(make_column_transformer((OneHotEncoder(), ["sex"]), remainder="passthrough"), GaussianNB())
+    path = tmp_path / "own.pkl"
+    path.write_bytes(pickle.dumps(model.fit(frame, compas.y_true)))
+    code, out, err = run("audit", "compas", "--model", path, "--allow-pickle", *FEW)
+    assert (code, err) == (1, "")
+    assert "Not asked about: race (no input of the model, so that nothing changes with it)." in flat(out)
+    assert "\nCounterfactuals by sex\n" in out
+    assert "one pinned model" in error_of(
+        run("audit", "compas", "--protocol", "reference", "--model", path, "--allow-pickle")
+    )
+
+
+def test_bad_models_are_said_in_one_line(run, stored, tmp_path):
+    folder, model, frame = stored
+    assert "--allow-pickle" in error_of(run(*by_model(stored, trusted=())))
+    assert "there is no file" in error_of(run(*by_model(stored, model="absent.skops")))
+    (folder / "bad.pkl").write_bytes(b"nothing")
+    assert "bad.pkl cannot be loaded" in error_of(run(*by_model(stored, model="bad.pkl")))
+    (folder / "bad.txt").write_bytes(b"")
+    assert "must be a .skops file" in error_of(run(*by_model(stored, model="bad.txt")))
+    words = by_model(stored)
+    rows = tmp_path / "rows.csv"
+    frame.drop(columns="age").to_csv(rows, index=False)
+    assert "was fitted on ['age'], which rows.csv does not have" in error_of(run("audit", rows, *words[2:]))
+    frame.assign(x="oops").to_csv(rows, index=False)
+    said = error_of(run("audit", rows, *words[2:]))
+    assert "the model of model.pkl cannot decide on the columns ['sex', 'x', 'age'] of rows.csv: could not" in said
+    (folder / "list.pkl").write_bytes(pickle.dumps([1]))
+    assert "cannot decide" in error_of(run(*by_model(stored, model="list.pkl")))
+    assert "or give --model" in error_of(run("audit", folder / "rows.csv", "--sensitive", "sex"))
+
+
+def test_a_damaged_skops_file_is_said_in_one_line(run, stored):
+    pytest.importorskip("skops.io")
+    (stored[0] / "bad.skops").write_bytes(b"nothing")
+    assert "bad.skops cannot be loaded" in error_of(run(*by_model(stored, model="bad.skops")))
+
+
+def test_a_model_of_a_parquet_file_may_read_the_column_that_is_its_index(run, stored, tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "rows.parquet"
+    stored[2].set_index("sex").to_parquet(path)
+    csv, parquet = run(*by_model(stored)), run("audit", path, *by_model(stored)[2:])
+    assert parquet[0] == 1
+    assert csv[1].split("\nCounterfactuals by sex\n")[1].split("\nProv")[0] in parquet[1]
+
+
+def test_judging_again_keeps_what_was_asked_of_the_model(run, stored, tmp_path):
+    file = tmp_path / "a.json"
+    run(*by_model(stored), "--json", file, "--quiet")
+    assert "\nCounterfactuals by sex\n" in run("rejudge", file, "--policy", "four_fifths")[1]
 
 
 # ------------------------------------------------------------------------------------------------------- exit codes

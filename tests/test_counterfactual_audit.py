@@ -18,6 +18,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from statsmodels.stats.contingency_tables import mcnemar
 
+from sklearn_ethiclens import Audit, audit
 from sklearn_ethiclens.counterfactual import CounterfactualAudit, CounterfactualProbe, PairedTally
 from sklearn_ethiclens.exceptions import (
     AttributeUnusedWarning,
@@ -523,6 +524,45 @@ def test_html_is_a_fragment_with_every_label_escaped():
     assert "<i>" not in html
     with pytest.raises(ValueError, match="format must be"):
         CounterfactualProbe("<i>sex").fit(X).audit(rule, X).report("pdf")
+
+
+def test_a_section_holds_every_pair_and_goes_with_an_audit_of_groups():
+    X = people().assign(code=np.arange(400) % 2 + 1.0)
+    X.loc[1000, "sex"] = None
+    probe = CounterfactualProbe(["sex", "race", "code"], random_state=0).fit(X)
+    with pytest.warns(AttributeUnusedWarning):
+        found = probe.audit(Scored(lambda X: logistic(X.fillna({"sex": "F"}))), X)
+    section = found.section()
+    frame = section.frame()
+    assert section.key == "counterfactuals"
+    assert section.title == "Counterfactuals by sex, race, code"
+    same = {"from": "source", "to": "target", "low": "flip_low", "high": "flip_high", "p adjusted": "pvalue_adjusted"}
+    same |= {"change low": "mean_change_low", "change high": "mean_change_high", "mean score change": "mean_change"}
+    same |= {"mean absolute change": "mean_absolute_change", "maximum change": "max_change"}
+    names = [same.get(name, name.replace(" ", "_")) for name in frame]
+    pd.testing.assert_frame_equal(frame.set_axis(names, axis=1), found.table[names])
+    assert [type(v) for v in frame["from"][-2:]] == [int, int]  # labels, not measurements
+    said = " ".join(section.lines)
+    assert found.assumes in said
+    assert "Rows without a value, not changed: 1 of sex." in said
+    assert "code: No answer changes" in said
+    assert "code: Proxies: it can be predicted" in said
+    assert "A flip rate of 0 is no clearance" in said
+    groups = audit(None, [0, 1] * 200, sensitive_features={"sex": X["sex"].fillna("F").to_numpy()}, n_resamples=100)
+    both = groups.with_section(section)
+    assert both.section("counterfactuals") == section
+    assert Audit.from_json(both.to_json()) == both
+    text = both.report("text")
+    assert max(map(len, text.splitlines())) <= 80
+    assert f"{found.pairs[0].flip_rate:.3f}" in text.split("Counterfactuals by")[1]
+
+
+def test_a_section_has_no_column_of_scores_where_there_are_none():
+    X = people()[["sex", "hours"]]
+    section = CounterfactualProbe("sex").fit(X).audit(Rule(lambda X: X["sex"] == "M"), X).section()
+    assert "mean score change" not in section.columns
+    assert "off support" not in section.columns
+    assert section.frame()["flip rate"].tolist() == [1.0, 1.0]
 
 
 # ---------------------------------------------------------------------------------------------------------- scoring

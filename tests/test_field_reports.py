@@ -1,7 +1,7 @@
 """Field reports: faults people really hit with tools like this one, each as a law with its small input.
 
-O07, O08 and O13 to O16 belong to scorers, the auditor and the probe, O12 to calibration, O17 to the injector; O18 is held
-by ``test_datasets.py``, O19 by the tests of the report.
+O07, O08, O13, O14 and O16 belong to scorers, the auditor and the probe; O12 and O15 are held by ``test_scores.py``, O18 by
+``test_datasets.py``, O19 by the tests of the report.
 """
 
 import json
@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from sklearn_ethiclens import METRICS, MISSING, POLICIES, Audit, Tally, Verdict, audit, audit_tally, inference, metrics
-from sklearn_ethiclens.datasets import fetch_compas
+from sklearn_ethiclens.datasets import fetch_compas, inject
 from sklearn_ethiclens.exceptions import MissingGroupsWarning, SampleSizeWarning, UndefinedMetricWarning
 from tests._shared import data_file
 
@@ -456,6 +456,44 @@ def test_o11_a_million_rows_need_little_memory_and_time():
     assert low < value < high
     assert high - low == pytest.approx(0.00254 * 2**0.5, rel=0.2)
     assert measured["same"]
+
+
+# -------------------------------------------------------------------------- O17: labels are flipped in the right rows
+@pytest.mark.parametrize("index", [[3, 2, 1, 0], [40, 11, 7, 29], [5, 5, 5, 5], list("wxyz")], ids=str)
+def test_o17_rows_are_chosen_and_written_by_position_and_told_by_label(index):
+    X = pd.DataFrame({"sex": ["f", "m", "f", "m"], "inc": [1, 2, 3, 4]}, index=index)
+    y = pd.Series([1, 1, 0, 0], index=index, name="ok")
+    originals = X.copy(), y.copy()
+    options = {
+        "sensitive_features": "sex",
+        "kind": "label",
+        "direction": "to_negative",
+        "group": "f",
+        "random_state": 0,
+    }
+    biased = inject(X, y, rate=1.0, **options)
+    pd.testing.assert_series_equal(biased.y, pd.Series([0, 1, 0, 0], index=index, name="ok"))
+    pd.testing.assert_frame_equal(biased.X, X)
+    assert biased.changed.tolist() == index[:1]
+    assert biased.changes["position"].tolist() == [0]
+
+    same = inject(X, y, rate=0.0, **options)
+    pd.testing.assert_series_equal(same.y, y)
+    pd.testing.assert_frame_equal(same.X, X)
+    assert same.changed.empty
+    pd.testing.assert_frame_equal(X, originals[0])
+    pd.testing.assert_series_equal(y, originals[1])
+
+
+def test_o17_the_same_seed_flips_the_same_rows_whatever_the_index():
+    rng = np.random.default_rng(3)
+    X, y = pd.DataFrame({"sex": rng.choice(["f", "m"], 200)}), pd.Series(rng.integers(0, 2, 200))
+    options = {"sensitive_features": "sex", "kind": "label", "group": "f", "rate": 0.5, "random_state": 0}
+    first = inject(X, y, **options)
+    order = rng.permutation(200)
+    second = inject(X.set_axis(order), y.set_axis(order), **options)
+    assert first.y.tolist() == second.y.tolist()
+    assert second.changed.tolist() == order[first.changed].tolist()
 
 
 # --------------------------------------------------------------------------------- O20: what the outcome means

@@ -662,3 +662,26 @@ def test_memory_grows_with_rows_not_with_pairs():
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 700  # MB, where n x n takes 7,200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "rate", "least", "most"),
+    [
+        ({}, None, 0.93, 1.0),
+        ({"method": "similar_pairs"}, None, 0.93, 1.0),
+        ({"method": "similar_pairs"}, 0.02, 0.0, 0.9),  # close to a score of 1, as the docstring warns
+    ],
+)
+def test_intervals_cover_the_mean_score_of_samples_but_less_close_to_one(options, rate, least, most):
+    n_sets, n = 250, 100
+    found = np.empty((n_sets, 3))
+    for i in range(n_sets):
+        rng = np.random.default_rng([n, i])
+        X = rng.normal(size=(n, 2))
+        y = (rng.random(n) < (1 / (1 + np.exp(-X[:, 0])) if rate is None else rate)).astype(float)
+        result = consistency_score(X, y, n_resamples=500, random_state=i, verbose=0, **options)
+        found[i] = float(result), result.low, result.high
+    truth = found[:, 0].mean()
+    covered = ((found[:, 1] <= truth) & (truth <= found[:, 2])).mean()
+    assert least <= covered <= most

@@ -15,8 +15,22 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import ndtri
 
-from sklearn_ethiclens import METRICS, MISSING, POLICIES, Rule, Tally, Verdict, audit_tally, inference, metrics
+from sklearn_ethiclens import (
+    METRICS,
+    MISSING,
+    POLICIES,
+    SCORE_METRICS,
+    Rule,
+    Tally,
+    Verdict,
+    audit,
+    audit_tally,
+    inference,
+    metrics,
+)
+from sklearn_ethiclens.datasets import inject, normal_score_shift
 from sklearn_ethiclens.exceptions import UndefinedMetricWarning
 from sklearn_ethiclens.inference._resampling import acceleration, leave_one_out, pair_leave_one_out
 from tests._shared import cases, data_file
@@ -439,6 +453,95 @@ def injection_rate(case):
     }
 
 
+def stratified(case):
+    tables = np.array(case["input"]["tables"])
+    counts = tables[:, 0, 0], tables[:, 0].sum(1), tables[:, 1, 0], tables[:, 1].sum(1)
+    plain, corrected = inference.cmh_test(*counts), inference.cmh_test(*counts, correction=True)
+    breslow_day = inference.breslow_day_test(*counts, correction=False)
+    whole = [part.sum(keepdims=True) for part in counts]
+    return {
+        "mh_odds_ratio": inference.mantel_haenszel_odds_ratio(*counts).estimate,
+        "aggregate_odds_ratio": inference.mantel_haenszel_odds_ratio(*whole).estimate,
+        "cmh_chi2": plain.statistic,
+        "cmh_p": plain.pvalue,
+        "cmh_chi2_cc": corrected.statistic,
+        "cmh_p_cc": corrected.pvalue,
+        "breslow_day": breslow_day.statistic,
+        "breslow_day_p": breslow_day.pvalue,
+    }
+
+
+def injection_score_shift(case):
+    """Return who is selected after a shift of normal scores, which an injection into scores then has to come to."""
+    given = case["input"]
+    effect = normal_score_shift(-given["d"], selection_rate=given["selection_ratio"], share=given["share_minority"])
+    n = 100_000
+    minority = np.arange(n) < round(given["share_minority"] * n)
+    quantiles = np.empty(n)
+    for rows in (minority, ~minority):
+        quantiles[rows] = (np.arange(rows.sum()) + 0.5) / rows.sum()
+    options = {"kind": "score", "group": True, "shift": -given["d"], "link": "identity"}
+    moved = inject(minority[:, None], y_score=ndtri(quantiles), sensitive_features=minority, **options)
+    selected = (moved.y_score >= effect.cutoff).astype(int)
+    tally = Tally.from_predictions(None, selected, sensitive_features=minority)
+    assert METRICS["disparate_impact"](*tally.counts[::-1]) == pytest.approx(effect.disparate_impact, abs=3e-4)
+    return {
+        "adverse_impact_ratio": effect.disparate_impact,
+        "selection_rate_majority": effect.selection_rate_reference,
+        "selection_rate_minority": effect.selection_rate,
+        "cutoff": effect.cutoff,
+    }
+
+
+def calibration(case):
+    given = case["input"]
+    return {"ece": metrics.expected_calibration_error(given["y_true"], given["y_prob"], n_bins=given["n_bins"])}
+
+
+def calibration_by_group(case):
+    """Return metrics of scores of each group from one tally, and of all rows from the tally of one group."""
+    given = case["input"]
+    assert given["n_bins"] == 10
+    frame = _table(given["file"].rpartition("/")[2], given["sha256"])
+    y_true, y_score = frame.eval(given["y_true"]).astype(int), frame.eval(given["y_prob"])
+    found = {}
+    for groups in (frame[given["group"]], pd.Series("ALL", index=frame.index)):
+        decided = (y_score >= 0.5).astype(int)
+        tally = Tally.from_predictions(y_true, decided, sensitive_features=groups, y_score=y_score)
+        for i, (group,) in enumerate(tally.groups):
+            scores = tally.scores.group(i)
+            found |= {f"{short}[{group}]": SCORE_METRICS[name](scores) for short, name in SCORES.items()}
+            found[f"n[{group}]"] = scores.n
+            found[f"mean_predicted[{group}]"] = tally.scores.mean()[i]
+            found[f"base_rate[{group}]"] = METRICS["base_rate"](tally.counts[i])
+    return found
+
+
+SCORES = {"ece": "expected_calibration_error", "brier": "brier_score", "auc": "roc_auc"}
+
+
+def calibration_of_audit(case):
+    """Return the same, read off the findings and the section of an audit."""
+    given = case["input"]
+    frame = _table(given["file"].rpartition("/")[2], given["sha256"])
+    y_score = frame.eval(given["y_prob"])
+    made = audit(
+        frame.eval(given["y_true"]).astype(int),
+        (y_score >= 0.5).astype(int),
+        sensitive_features=frame[given["group"]],
+        y_score=y_score,
+        policy=ARITHMETIC,
+        metrics=list(SCORES.values()),
+        n_resamples=100,
+    )
+    names = {name: short for short, name in SCORES.items()}
+    found = {f"{names[f.metric]}[{f.group}]": f.value for f in made.findings if f.metric in names}
+    for _, row in made.section("scores").frame().iterrows():
+        found |= {f"{name}[{row['group']}]": row[name] for name in ("n", "base_rate")}
+        found[f"mean_predicted[{row['group']}]"] = row["mean_score"]
+    return found
+
+
 HANDLERS = {
     "group_table": group_table,
     "selection_table": selection_table,
@@ -459,10 +562,15 @@ HANDLERS = {
     "inequality": inequality,
     "inequality_counts": inequality,
     "impossibility_identity": impossibility_identity,
+    "calibration": calibration,
+    "calibration_by_group": calibration_by_group,
     "injection_rate": injection_rate,
+    "injection_score_shift": injection_score_shift,
+    "stratified": stratified,
 }
 THROUGH_AUDIT = {
     "group_table": group_table_of_audit,
+    "calibration_by_group": calibration_of_audit,
     "bootstrap_two_groups": bootstrap_of_audit,
     "bootstrap_error_rates": bootstrap_of_audit,
 }
@@ -470,11 +578,7 @@ ELSEWHERE = {"dataset_facts": "test_datasets.py"}
 LATER = {
     "consistency": "issue 4",
     "counterfactual": "issue 4",
-    "calibration": "issue 5",
-    "calibration_by_group": "issue 5",
-    "stratified": "issue 5",
     "bca_acceleration": "issue 5",
-    "injection_score_shift": "issue 5",
     "weighted_group_table": "issue 6",
     "scoring_table": "issue 7",
     "one_sample_binomial": "optional: a rate against a given one is no comparison of groups",

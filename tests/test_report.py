@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_ethiclens import POLICIES, audit
+from sklearn_ethiclens._findings import Section as FurtherSection
 from sklearn_ethiclens.report import FORMATS, render
 from sklearn_ethiclens.report._text import lay_out
 from sklearn_ethiclens.report._words import Facts, Items, Paragraph, Section, Table, number, pvalue, some
@@ -328,3 +329,114 @@ def test_small_numbers_are_never_shown_as_zero():
 def test_layout_of_each_part():
     parts = (Facts((("key", "text"),)), Table(("h", "i"), (("", (("a", "b"),)),)), Items(("one",)), Paragraph("end"))
     assert lay_out([Section("Title", parts)]) == ("Title\n  key  text\n\n  h  i\n  ----\n  a  b\n\n  - one\n  end\n")
+
+
+# ------------------------------------------------------------------------------------------------- further sections
+WIDE = ("attribute", "from", "to", "n", *(f"a rate of kind {i}" for i in range(12)), "why")
+NAN = float("nan")
+
+
+def with_further(section):
+    return made(*drawn(), metrics=["disparate_impact"]).with_section(section)
+
+
+def further_of(audit, title="Further"):
+    """The part of the text between a further section's title and the next heading."""
+    return audit.report("text").split(f"\n{title}\n")[1].split("\nWhat this does not show\n")[0]
+
+
+def test_a_further_section_is_shown_in_every_format_with_its_cells_as_typed():
+    rows = (("a", 0.25, None, 3), ("<b>", NAN, ("F", "30+"), 1200), ("[red]x[/red]", -1.5, True, 0))
+    found = with_further(
+        FurtherSection("key", "Further", ("A sentence.", "B < c."), ("who", "share", "also", "n"), rows)
+    )
+    assert further_of(found) == (
+        "  A sentence.\n  B < c.\n\n"
+        "  who           share      also     n\n"
+        "  --------------------------------------\n"
+        "  a             0.250      -        3\n"
+        "  <b>           undefined  F & 30+  1200\n"
+        "  [red]x[/red]  -1.500     True     0\n"
+    )
+    html = found.report("html")
+    assert (
+        "<h4>Further</h4>\n<p>A sentence.</p>\n<p>B &lt; c.</p>\n<table>\n<caption>Further: 3 rows</caption>\n" in html
+    )
+    assert '<thead><tr><th scope="col">who</th><th scope="col">share</th>' in html
+    assert re.search(
+        r'<tr><th scope="row"[^>]*>&lt;b&gt;</th><td>undefined</td><td>F &amp; 30\+</td><td>1200</td></tr>', html
+    )
+    assert "<b>" not in html
+    assert type(found).from_json(found.to_json()).report("html") == html
+
+
+def test_sections_keep_their_order_and_stand_before_the_limits():
+    found = with_further(FurtherSection("one", "First one")).with_section(
+        FurtherSection("two", "Second one", ("Said.",))
+    )
+    text = found.report("text")
+    heads = [text.index(f"\n{title}\n") for title in ("Summary", "First one", "Second one", "What this does not show")]
+    assert heads == sorted(heads)
+    assert "First one" not in made(*drawn()).report("text")
+
+
+def test_rows_of_the_same_word_stand_in_one_block():
+    rows = (("sex", "F", 0.1), ("sex", "M", 0.2), ("race", "F", 0.3))
+    found = with_further(FurtherSection("key", "Further", (), ("attribute", "group", "rate"), rows))
+    assert further_of(found) == (
+        "  group  rate\n  ------------\n  attribute: sex\n  F      0.100\n  M      0.200\n\n  attribute: race\n  F      0.300\n"
+    )
+    assert '<tr><th scope="rowgroup" colspan="2" style="text-align: left">attribute: sex</th></tr>' in found.report(
+        "html"
+    )
+    apart = with_further(
+        FurtherSection("key", "Further", (), ("attribute", "group", "rate"), (rows[0], rows[2], rows[1]))
+    )
+    assert "attribute: sex" not in apart.report("text")
+
+
+def test_a_table_without_rows_says_so():
+    found = with_further(FurtherSection("key", "Further", (), ("group", "rate"), ()))
+    assert further_of(found) == "  The table has no rows.\n"
+    assert "<p>The table has no rows.</p>" in found.report("html")
+
+
+@pytest.mark.parametrize("width", [72, 80, 100])
+@pytest.mark.parametrize("labels", [["F", "M"], [LONG, f"[b]{LONG}"], ["男" * 40, "女"], [1, 2]])
+def test_wide_tables_go_on_below_beside_the_same_keys(width, labels):
+    row = [0.123 + i for i in range(12)]
+    rows = tuple(("sex", labels[i], labels[1 - i], 1000 + i, *row, "a reason of several words") for i in (0, 1))
+    found = with_further(FurtherSection("key", "Further", (), WIDE, rows))
+    text = found.report("text", width=width)
+    assert max(map(len, text.splitlines())) <= width
+    shown = text.split("\nFurther\n")[1].split("\nWhat this")[0]
+    panels = shown.split("attribute: sex")
+    assert len(panels) > 2
+    for panel in panels[1:]:
+        assert "1000" in panel
+        assert "1001" in panel
+    for value in row:
+        assert shown.count(number(value)) == 2
+    assert flat(shown).count("kind") == 12
+
+
+def test_a_long_sentence_in_a_cell_leaves_the_table_whole():
+    rows = (("a", "word " * 40 + ".", 0.5), ("b", "other " * 40 + ".", 0.25))
+    found = with_further(FurtherSection("key", "Further", (), ("group", "why", "rate"), rows))
+    assert max(map(len, found.report("text").splitlines())) <= 80
+    assert [further_of(found).count(word) for word in ("word ", "other ", "0.500", "0.250")] == [40, 40, 1, 1]
+
+
+def test_control_characters_in_a_further_section_are_shown_by_their_code():
+    found = with_further(FurtherSection("key", "Fur\x1bther", ("a\x1bb",), ("g\n", "n"), (("c\u202ed", 1),)))
+    for text in (found.report("text"), found.report("html")):
+        for shown in ("Fur\\x1bther", "a\\x1bb", "g\\n", "c\\u202ed"):
+            assert shown in text
+        assert "\x1b" not in text
+
+
+def test_judging_again_keeps_further_sections():
+    section = FurtherSection("key", "Further", ("Said.",), ("group", "rate"), (("a", NAN),))
+    again = with_further(section).rejudge("four_fifths")
+    assert [s.title for s in again.sections] == ["Further"]
+    assert "undefined" in further_of(again)

@@ -10,7 +10,7 @@ import re
 
 from sphinx.util.docutils import SphinxDirective
 
-from sklearn_ethiclens.metrics import METRICS
+from sklearn_ethiclens.metrics import METRICS, SCORE_METRICS
 
 HEADINGS = ("Name", "Formula", "Range", "At parity", "Undefined", "When it misleads", "Source")
 
@@ -54,6 +54,8 @@ class Catalogue(SphinxDirective):
     def run(self):
         kind = self.arguments[0]
         metrics = [metric for metric in METRICS.values() if metric.kind == kind]
+        if kind == "scores":
+            metrics = list(SCORE_METRICS.values())
         if not metrics:
             kinds = sorted({metric.kind for metric in METRICS.values()})
             raise self.error(f"METRICS holds no metric of kind {kind!r}; it has {kinds}")

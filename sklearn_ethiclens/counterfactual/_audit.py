@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sklearn_ethiclens._findings import Section
 from sklearn_ethiclens._tally import label_from_json, label_to_json
 from sklearn_ethiclens._validation import as_scalar
 from sklearn_ethiclens.counterfactual._paired_tally import PairedTally
 from sklearn_ethiclens.counterfactual._strategies import get_strategy
-from sklearn_ethiclens.counterfactual._words import BANDS, render
+from sklearn_ethiclens.counterfactual._words import BANDS, render, section
 from sklearn_ethiclens.exceptions import FairnessGateError
 
 __all__ = ["BANDS", "CounterfactualAudit", "PairFinding"]
@@ -228,6 +229,34 @@ class CounterfactualAudit:
             "text" takes ``width`` and ``color``.
         """
         return self.to_json() if format == "json" else render(self, format, **options)
+
+    def section(self) -> Section:
+        """Return the audit as a part of an :class:`~sklearn_ethiclens.Audit` of groups, to be shown and stored with it.
+
+        Returns
+        -------
+        Section
+            Under the key "counterfactuals": strategy, assumption, bands and proxies as sentences, and a row for each pair with
+            the columns ``attribute, from, to, n, flip rate, low, high, band, to positive, to negative, p adjusted``; where the
+            model has scores, ``mean score change, change low, change high, mean absolute change, maximum change``; where
+            columns hold categories, ``off support``.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from sklearn_ethiclens import audit
+        >>> from sklearn_ethiclens.counterfactual import CounterfactualProbe
+        >>> X = pd.DataFrame({"SEX": np.repeat([1, 2], 100)})
+        >>> model = DecisionTreeClassifier().fit(X, X["SEX"] == 1)  # decides by the attribute alone
+        >>> found = CounterfactualProbe("SEX").fit(X).audit(model, X, pos_label=True)
+        >>> groups = audit(None, model.predict(X), sensitive_features=X, n_resamples=100)
+        >>> groups.with_section(found.section()).section("counterfactuals").frame()[["from", "to", "n", "flip rate"]]
+           from  to    n  flip rate
+        0     1   2  100        1.0
+        1     2   1  100        1.0
+        """
+        return section(self)
 
     def __str__(self) -> str:
         return self.report("text")

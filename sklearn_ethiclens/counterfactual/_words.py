@@ -7,8 +7,10 @@ from math import isnan
 from types import MappingProxyType
 from typing import Any
 
+from sklearn_ethiclens._findings import Section as FurtherSection
 from sklearn_ethiclens._tally import label_from_json
-from sklearn_ethiclens._validation import show
+from sklearn_ethiclens._validation import as_scalar, show
+from sklearn_ethiclens.report._html import fragment
 from sklearn_ethiclens.report._text import lay_out
 from sklearn_ethiclens.report._words import Facts, Items, Paragraph, Part, Section, Table, label, number, some
 from sklearn_ethiclens.report._words import pvalue as pvalue_words
@@ -23,6 +25,33 @@ LIMITS = (
     "A maximum has no interval: it grows with the number of rows.",
     "Bands are a convention, no legal standard. Intervals are of these rows as a sample; the model is taken as it is.",
 )
+_BANDS_IN_WORDS = "Flip rate below 5% pass, 5 to 10% investigate, above 10% audit, by its whole interval"
+_UNUSED = (
+    "No answer changes: the model does not read this attribute, so that a flip rate of 0 follows. This says nothing of the "
+    "features that stand in for it."
+)
+# Columns of the section -> fields of a pair; the last two lots only where there are scores, and columns of categories.
+_PAIR = {
+    "attribute": "attribute",
+    "from": "source",
+    "to": "target",
+    "n": "n",
+    "flip rate": "flip_rate",
+    "low": "flip_low",
+    "high": "flip_high",
+    "band": "band",
+    "to positive": "to_positive",
+    "to negative": "to_negative",
+    "p adjusted": "pvalue_adjusted",
+}
+_SCORES = {
+    "mean score change": "mean_change",
+    "change low": "mean_change_low",
+    "change high": "mean_change_high",
+    "mean absolute change": "mean_absolute_change",
+    "maximum change": "max_change",
+}
+_SUPPORT = {"off support": "off_support"}
 _MANY = 12  # pairs of a sensitive feature that are shown: those whose interval of the flip rate begins highest
 _PROXIES = 6
 
@@ -45,16 +74,46 @@ def render(audit: Any, format: str = "text", **options: Any) -> str:
         raise ValueError(f"format must be one of ['text', 'html', 'json']; got {format!r}.")
     if options:
         raise TypeError(f"format 'html' takes no options; got {sorted(options)}.")
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    return fragment(sections(audit))
 
-    environment = Environment(
-        loader=PackageLoader("sklearn_ethiclens.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+
+def section(audit: Any) -> FurtherSection:
+    """Return a counterfactual audit as a section of another audit: a row for each pair, and what it takes to read them."""
+    pairs = audit.pairs
+    scored = any(not isnan(pair.mean_change) for pair in pairs)
+    supported = any(not isnan(pair.off_support) for pair in pairs)
+    columns = _PAIR | (_SCORES if scored else {}) | (_SUPPORT if supported else {})
+    names = list(dict.fromkeys(pair.attribute for pair in pairs))
+    return FurtherSection(
+        "counterfactuals",
+        f"Counterfactuals by {some(map(label, names))}" if names else "Counterfactuals",
+        _lines(audit, names),
+        tuple(columns),
+        tuple(tuple(_whole(pair, field) for field in columns.values()) for pair in pairs),
     )
-    return environment.get_template("audit.html.j2").render(sections=sections(audit))
+
+
+def _lines(audit: Any, names: Sequence[str]) -> tuple[str, ...]:
+    parameters, data = audit.parameters, audit.provenance["data"]
+    positive = show(label_from_json(parameters["pos_label"]))
+    lines = [
+        f"What {label(data['model'])} decides of {data['n_rows']} rows when one entry is set to another value; {positive!r} is "
+        "the positive decision.",
+        f"Strategy {_how(parameters)}. {parameters['assumes']}",
+        f"{_BANDS_IN_WORDS}. They are a convention, no legal standard.",
+        *(f"{words[0].upper()}{words[1:]}." for words in (*_left_out(audit), *_stale(audit))),
+    ]
+    for name in names:
+        lines += [
+            f"{label(name)}: {text}" for text in (_UNUSED * (name in audit.unused), _proxies(audit, name)) if text
+        ]
+    return (*lines, LIMITS[0])
+
+
+def _whole(pair: Any, field: str) -> Any:
+    """Return a field of a pair; a whole number that is a label as an int, so that no format rounds it as a measurement."""
+    value = as_scalar(getattr(pair, field))
+    return int(value) if field in ("source", "target") and isinstance(value, float) and value.is_integer() else value
 
 
 def sections(audit: Any) -> tuple[Section, ...]:
@@ -74,40 +133,53 @@ def _head(audit: Any, names: Sequence[str]) -> Section:
     bands = [pair.band for pair in audit.pairs]
     counted = ", ".join(f"{bands.count(band)} {band}" for band in ("audit", "investigate", "inconclusive", "pass"))
     positive = show(label_from_json(parameters["pos_label"]))
-    how = parameters["summary"]
+    scores = {"predict_proba": "probability of that decision", "decision_function": "decision function", None: "none"}
+    rows = [
+        ("Strategy", _how(parameters)),
+        ("", parameters["assumes"]),
+        ("Rows", f"{data['n_rows']}, decided by {label(data['model'])}"),
+        ("Decision", f"{label(positive)!r}; score: {scores[parameters['scores']]}"),
+        ("Bands", f"{counted}. {_BANDS_IN_WORDS}"),
+    ]
+    rows += [("Note", label(note)) for note in data.get("notes", ())]
+    rows += [("Left out", words) for words in _left_out(audit)]
+    rows += [("Stale", words) for words in _stale(audit)]
+    title = f"Counterfactuals{source} by {some(map(label, names)) or 'nothing'}"
+    return Section(title, (Facts(tuple(rows)),))
+
+
+def _how(parameters: Mapping[str, Any]) -> str:
+    """Return the strategy in words, with the columns that move beside the attribute."""
+    how = f"{parameters['strategy']}: {parameters['summary']}"
     if parameters["descendants"]:
         how += f". Descendants: {some(map(label, parameters['descendants']))}"
     if parameters["recompute"]:
         how += f". Computed anew: {some(map(label, parameters['recompute']))}"
-    scores = {"predict_proba": "probability of that decision", "decision_function": "decision function", None: "none"}
-    rows = [
-        ("Strategy", f"{parameters['strategy']}: {how}"),
-        ("", parameters["assumes"]),
-        ("Rows", f"{data['n_rows']}, decided by {label(data['model'])}"),
-        ("Decision", f"{label(positive)!r}; score: {scores[parameters['scores']]}"),
-        ("Bands", f"{counted}. Flip rate below 5% pass, 5 to 10% investigate, above 10% audit, by its whole interval"),
-    ]
-    rows += [("Note", label(note)) for note in data.get("notes", ())]
+    return how
+
+
+def _left_out(audit: Any) -> list[str]:
+    """Return which rows were not changed, and why."""
+    found = []
     for words, counts in (("without a value", audit.missing), ("with a value not seen in fit", audit.unknown)):
         said = [f"{n} of {label(name)}" for name, n in counts.items() if n]
-        if said:
-            rows.append(("Left out", f"rows {words}, not changed: {', '.join(said)}"))
-    for name, columns in audit.stale.items():
-        rows.append(("Stale", f"derived from {label(name)} and not changed with it: {some(map(label, columns))}"))
-    title = f"Counterfactuals{source} by {some(map(label, names)) or 'nothing'}"
-    return Section(title, (Facts(tuple(rows)),))
+        found += [f"rows {words}, not changed: {', '.join(said)}"] if said else []
+    return found
+
+
+def _stale(audit: Any) -> list[str]:
+    """Return which derived columns were left as they were."""
+    return [
+        f"derived from {label(name)} and not changed with it: {some(map(label, columns))}"
+        for name, columns in audit.stale.items()
+    ]
 
 
 def _attribute(audit: Any, name: str) -> Section:
     pairs = [pair for pair in audit.pairs if pair.attribute == name]
     parts: list[Part] = []
     if name in audit.unused:
-        parts.append(
-            Paragraph(
-                "No answer changes: the model does not read this attribute, so that a flip rate of 0 follows. This says "
-                "nothing of the features that stand in for it."
-            )
-        )
+        parts.append(Paragraph(_UNUSED))
     shown = pairs
     if len(pairs) > _MANY:
         highest = sorted(pairs, key=lambda pair: -pair.flip_low)[:_MANY]

@@ -1,8 +1,9 @@
-"""Real data to audit on, as Bunches that say what the label means and what the data cannot show."""
+"""Data to audit: real, as Bunches that say what the label means and what they cannot show; or made, of known bias."""
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sklearn.utils import Bunch
 
@@ -11,16 +12,47 @@ from sklearn_ethiclens.datasets._download import get_data_home
 from sklearn_ethiclens.datasets._german_credit import load_german_credit
 from sklearn_ethiclens.datasets._protocols import Protocol, compas_protocol, german_credit_protocol
 
+if TYPE_CHECKING:
+    from sklearn_ethiclens.datasets._inject import inject, normal_score_shift, resample
+    from sklearn_ethiclens.datasets._injector import BiasInjector, make_biased_classification
+    from sklearn_ethiclens.datasets._truth import Truth
+
 __all__ = [
     "DATASETS",
+    "BiasInjector",
     "Dataset",
     "Protocol",
+    "Truth",
     "compas_protocol",
     "fetch_compas",
     "german_credit_protocol",
     "get_data_home",
+    "inject",
     "load_german_credit",
+    "make_biased_classification",
+    "normal_score_shift",
+    "resample",
 ]
+
+# What makes data is imported when first asked for, so that auditing data that is there stays cheap.
+_MODULES = {
+    "BiasInjector": "_injector",
+    "Truth": "_truth",
+    "inject": "_inject",
+    "make_biased_classification": "_injector",
+    "normal_score_shift": "_inject",
+    "resample": "_inject",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 class Dataset(NamedTuple):

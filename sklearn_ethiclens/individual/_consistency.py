@@ -214,8 +214,14 @@ def consistency_score(
     differences of the rows whose neighbour it is. Drawing whole data sets with replacement is not valid here: a row drawn
     twice is its own nearest neighbour (Abadie and Imbens 2008). Who is whose neighbour, and the
     scale of the features, are taken as given: where extreme values move a range from sample to sample, ``scale="robust"`` or
-    ``"standard"`` is steadier. In simulations with 100 and 400 rows, 95% intervals covered 90 to 99%; close to a score of 1
-    they cover less.
+    ``"standard"`` is steadier.
+
+    Coverage of 95% intervals, in 400 simulated samples of 100 and 400 of 400 rows each (Monte-Carlo error: 1 to 2 points), with
+    two or five normal features, two log-normal ones, or numbers and categories, and scores that follow a feature, decisions
+    drawn with that probability, or scores of no relation to the features. Over neighbours: 95 to 100%, rather too wide. Over
+    similar pairs: 93 to 99%, but less where scores follow features whose range moves: 88% (five normal features, 400 rows), 85%
+    and 73% (log-normal, 100 and 400 rows; 88 to 92% with ``scale="robust"`` or ``"standard"``). Close to a score of 1 they cover
+    less: with one decision in 50 positive, 70 to 85% at 100 rows and 89 to 96% at 400.
 
     References
     ----------

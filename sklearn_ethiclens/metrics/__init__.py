@@ -1,4 +1,4 @@
-"""Metrics of counts: the catalogue ``METRICS``, and one plain function for each comparison of groups.
+"""Metrics: the catalogue ``METRICS`` of counts, with a plain function for each comparison, and ``SCORE_METRICS`` of scores.
 
 A plain function takes rows and returns the comparison with the reference that is farthest from parity:
 
@@ -27,6 +27,7 @@ from sklearn_ethiclens.metrics._comparisons import (
 )
 from sklearn_ethiclens.metrics._definitions import ALIASES, METRICS, Metric, generalized_entropy, get_metric
 from sklearn_ethiclens.metrics._functions import plain_function
+from sklearn_ethiclens.metrics._scores import SCORE_METRICS, ScoreMetric, expected_calibration_error
 
 _PLAIN = [m.name for m in METRICS.values() if m.kind != "group" and m.name != "composite_bias_score"]
 globals().update({name: plain_function(name) for name in _PLAIN})
@@ -34,13 +35,16 @@ globals().update({name: plain_function(name) for name in _PLAIN})
 __all__ = [
     "ALIASES",
     "METRICS",
+    "SCORE_METRICS",
     "Metric",
+    "ScoreMetric",
     "calculate_disparate_impact",
     "calculate_equalized_odds_difference",
     "calculate_statistical_parity_difference",
     "composite_band",
     "composite_bias_score",
     "compute_composite_bias_score",
+    "expected_calibration_error",
     "flip_flop",
     "generalized_entropy",
     "get_metric",

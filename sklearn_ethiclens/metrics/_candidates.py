@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn_ethiclens._validation import listing
 from sklearn_ethiclens.metrics._comparisons import pareto_efficient
 from sklearn_ethiclens.metrics._definitions import METRICS
+from sklearn_ethiclens.metrics._scores import SCORE_METRICS
 
 TALLY_KEY = "tally"  # scores of this prefix are counts, kept for pooling
 ONE_CLASS, NO_SCORE = "predicts one class for every row", "a fold could not be scored"
@@ -158,5 +159,7 @@ def _reads_ratio(name: str, scores: Any) -> bool:
     """Tell whether a score is a ratio (or a composite score), which is to be large, and not a negated gap."""
     if name in METRICS:
         return METRICS[name].scale == "ratio" or METRICS[name].parity is None
+    if name in SCORE_METRICS:
+        return SCORE_METRICS[name].greater_is_better
     known = scores[~np.isnan(scores)]
     return name.endswith(("ratio", "impact")) or bool((known > 0).any())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from sklearn_ethiclens.report._words import scorecard
+from sklearn_ethiclens.report._words import Section, scorecard
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -22,6 +23,11 @@ def render(audit: Any) -> str:
     -------
     str
     """
+    return fragment(scorecard(audit))
+
+
+def fragment(sections: Iterable[Section]) -> str:
+    """Return sections as a ``div``, the first under a larger heading; the counterpart of the text's ``lay_out``."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -31,4 +37,4 @@ def render(audit: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("audit.html.j2").render(sections=scorecard(audit))
+    return environment.get_template("audit.html.j2").render(sections=tuple(sections))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from io import StringIO
 from itertools import repeat
 from typing import Any
@@ -91,21 +91,66 @@ def _pieces(part: Part, width: int) -> list[Any]:
 
 def _table(table: Table, width: int) -> list[Any]:
     """Return the grids of a table: the header, then a heading and the rows of each block."""
+    widths = _natural(table, range(len(table.header)))
+    gaps = len(widths) - 1
+    if table.keys and sum(widths) + gaps > width:
+        return _panels(table, width)
+    widest = widths.index(max(widths))  # gives way where all is too wide
+    room = width - sum(widths) + widths[widest] - gaps
+    widths[widest] = min(widths[widest], max(_NARROWEST, room))
+    return _panel(table, range(len(widths)), widths, width)
+
+
+def _natural(table: Table, columns: Iterable[int], words: bool = False) -> list[int]:
+    """Return how wide columns are, and with ``words`` how wide where headers break at spaces."""
     from rich.cells import cell_len
+
+    rows = [row for _, block in table.blocks for row in block]
+    return [
+        max(
+            max(map(cell_len, table.header[j].split() if words else table.header[j].split("\n")), default=0),
+            max((cell_len(line) for row in rows for line in row[j].split("\n")), default=0),
+        )
+        for j in columns
+    ]
+
+
+def _panels(table: Table, width: int) -> list[Any]:
+    """Return a table too wide for the page: as many columns as there is room for, the others below beside the same keys."""
     from rich.text import Text
 
-    rows = [table.header, *(row for _, block in table.blocks for row in block)]
-    widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in zip(*rows, strict=True)]
+    keys, others = range(table.keys), range(table.keys, len(table.header))
+    key_widths = _natural(table, keys, words=True)
+    other_widths = _natural(table, others, words=True)
+    budget = width * 2 // 3 - (len(key_widths) - 1)  # long labels leave a third of the page to what is said of them
+    while sum(key_widths) > budget:
+        key_widths[key_widths.index(max(key_widths))] -= 1
+    room = width - sum(key_widths) - len(key_widths)
+    panels: list[tuple[list[int], list[int]]] = []
+    for j, wide in zip(others, (min(w, room) for w in other_widths), strict=True):
+        if not panels or sum(panels[-1][1]) + len(panels[-1][1]) + wide > room:
+            panels.append(([], []))
+        panels[-1][0].append(j)
+        panels[-1][1].append(wide)
+    pieces: list[Any] = []
+    for columns, widths in panels:
+        pieces += [Text("")] * bool(pieces)
+        pieces += _panel(table, [*keys, *columns], [*key_widths, *widths], width)
+    return pieces
+
+
+def _panel(table: Table, columns: Sequence[int], widths: list[int], width: int) -> list[Any]:
+    """Return some columns of a table at given widths."""
+    from rich.text import Text
+
     gaps = len(widths) - 1
     gap = _GAP if sum(widths) + _GAP * gaps <= width else 1
-    widest = widths.index(max(widths))  # gives way where all is too wide
-    room = width - sum(widths) + widths[widest] - gap * gaps
-    widths[widest] = min(widths[widest], max(_NARROWEST, room))
-    pieces = [_grid([table.header], widths, gap, style="bold"), Text("-" * (sum(widths) + gap * gaps))]
+    header = [table.header[j] for j in columns]
+    pieces = [_grid([header], widths, gap, style="bold"), Text("-" * (sum(widths) + gap * gaps))]
     for i, (heading, block) in enumerate(table.blocks):
         if heading:
             pieces += [Text("")] * bool(i) + [Text(heading, style="bold", overflow="fold")]
-        pieces.append(_grid(block, widths, gap))
+        pieces.append(_grid([[row[j] for j in columns] for row in block], widths, gap))
     return pieces
 
 

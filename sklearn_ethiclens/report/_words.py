@@ -9,18 +9,21 @@ from itertools import pairwise
 from math import isinf, isnan
 from typing import Any, ClassVar
 
+from sklearn_ethiclens._calibrated import limits_of
 from sklearn_ethiclens._findings import Finding, Headline, Reference
 from sklearn_ethiclens._findings import Section as FurtherSection
 from sklearn_ethiclens._validation import show
 from sklearn_ethiclens.inference import power_label
-from sklearn_ethiclens.metrics._definitions import METRICS
 from sklearn_ethiclens.metrics._rates import RATES
+from sklearn_ethiclens.metrics._scores import metric_kind
 from sklearn_ethiclens.policy import Policy, Rule, Verdict
 
 MANY = 12  # comparisons of an attribute beyond which companions are shown only where something is flagged
 _SHOWN = 8  # names in a sentence
 _FLAGGED = 6  # findings named at the top
 _DESCRIPTIVE = "descriptive"
+_CALIBRATED = "calibrated"  # what that policy's methods say, where it differs
+_DECIDED = frozenset({str(Verdict.FLAGGED), str(Verdict.CLEARED)})
 _DISGUISES = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _COLUMNS = {  # rates shown by group -> heading
     "selection_rate": "selection\nrate",
@@ -47,6 +50,7 @@ _METHODS = {"auto": "auto (closed forms, BCa elsewhere)", "bca": "BCa", "percent
 _MULTIPLICITY = {"holm": "Holm", "bh": "Benjamini-Hochberg", "max-t": "Holm; flags: max-T over everything judged"}
 TRIAGE = "A convenience for triage, no legal standard; higher is a smaller disparity."
 INFLATES = "A reference chosen from the data inflates flags: name one beforehand."
+ALLOWED = "That it was chosen from the data is allowed for in the adjustment."
 IGNORES = "the policy ignores uncertainty: it judges values alone, by design"
 LIMITS = (
     "Cleared is not fair: it means within this policy's limits, for these groups, metrics and rows. And what is not "
@@ -166,7 +170,7 @@ def _pair(group: Any, reference: Any) -> str:
 
 def _who(finding: Finding) -> str:
     """Return whom a comparison is of; the two extremes, for a number of all groups."""
-    if METRICS[finding.metric].kind == "overall":
+    if metric_kind(finding.metric) == "overall":
         return f"all groups, {label(finding.group)} lowest, {label(finding.reference)} highest"
     return _pair(finding.group, finding.reference)
 
@@ -227,7 +231,24 @@ def _facts(audit: Any) -> Facts:
     rows.append(("Decision", _polarity(audit)))
     rows.append(("Policy", f"{policy.name}: {policy.description}"))
     rows += [(key, text) for key, text in _rules(policy) if text]
+    rows += [("Calibrated", said)] if (said := _beside(audit)) else []
     return Facts(tuple(rows))
+
+
+def _beside(audit: Any) -> str:
+    """Return how the calibrated methods judge the same comparisons; nothing where they are the policy's own."""
+    limited = {limit.metric for limit in limits_of(audit.policy.rules)}
+    comparisons = [f for f in audit.judged if f.metric in limited]
+    if audit.policy.judges_together or not comparisons:
+        return ""
+    differing = [f.calibrated.partition(":")[0] for f in comparisons if f.calibrated]
+    if not differing:
+        return "intervals that hold their level, adjusted for everything judged, give the same verdicts"
+    counts = [f"{differing.count(str(verdict))} {verdict}" for verdict in Verdict if str(verdict) in differing]
+    return (
+        f"intervals that hold their level, adjusted for everything judged, judge {len(differing)} of {len(comparisons)} "
+        f"otherwise: {', '.join(counts)}"
+    )
 
 
 def _tallied(audit: Any) -> str:
@@ -299,7 +320,7 @@ def _methods(policy: Policy) -> str:
 def _attribute(audit: Any, attributes: tuple[str, ...], rates: Any) -> Section:
     key = _key(attributes)
     reference = next(r for r in audit.references if r.attribute == key)
-    found = [f for f in audit.findings if f.attribute == key and METRICS[f.metric].kind != "group"]
+    found = [f for f in audit.findings if f.attribute == key and metric_kind(f.metric) != "group"]
     shown = [f for f in found if f.metric in _shown_metrics(audit, found) and _assessed(f)]
     table, left_out = _comparisons(audit, shown)
     parts: list[Part] = [Paragraph(_reference(reference, audit.policy, len(rates[show(key)])))]
@@ -317,7 +338,7 @@ def _shown_metrics(audit: Any, found: Sequence[Finding]) -> tuple[str, ...]:
     """Return the metrics to show, the judged ones first."""
     judged = [f.metric for f in found if f.threshold is not None]
     rates = ("selection_rate_ratio",) if audit.outcome == "adverse" else ()
-    asked = [name for name in audit.parameters.get("metrics") or () if METRICS[name].kind == "pair"]
+    asked = [name for name in audit.parameters.get("metrics") or () if metric_kind(name) == "pair"]
     return tuple(dict.fromkeys((*judged, *asked, *_COMPANIONS, *rates)))
 
 
@@ -337,7 +358,9 @@ def _reference(reference: Reference, policy: Policy, n_groups: int) -> str:
     if policy.reference == "highest_value":
         return f"Reference: {_REFERENCES['highest_value']}. {INFLATES}"
     chosen = f"Reference: {who}, chosen by the policy: {_REFERENCES[policy.reference]}{_above(policy)}."
-    return f"{chosen} {INFLATES}" if policy.reference == "highest_rate" else chosen
+    if policy.reference != "highest_rate":
+        return chosen
+    return f"{chosen} {ALLOWED if policy.judges_together else INFLATES}"
 
 
 def _rates_by_group(audit: Any) -> dict[str, dict[str, dict[str, Any]]]:
@@ -445,10 +468,13 @@ def _reasons(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
         elif f.threshold is None and f.reason and (_who(f), f.reason) not in said:
             if isnan(f.value) or (not judged and isnan(f.low)):
                 metrics.setdefault((_who(f), _DESCRIPTIVE, f.reason), []).append(f.metric)
+    for f in judged:
+        if f.calibrated and {f.calibrated.partition(":")[0], str(f.verdict)} & _DECIDED:
+            metrics.setdefault((_who(f), _CALIBRATED, f.calibrated), []).append(f.metric)
     groups: dict[tuple[str, str, str], list[str]] = {}
     for (group, verdict, reason), names in metrics.items():
         groups.setdefault((verdict, ", ".join(names), reason), []).append(group)
-    order = [*map(str, Verdict), "left out", _DESCRIPTIVE]
+    order = [*map(str, Verdict), _CALIBRATED, "left out", _DESCRIPTIVE]
     rows = sorted(groups.items(), key=lambda row: order.index(row[0][0]))
     return tuple(
         (verdict, f"{f'{names} of ' if names else ''}{'; '.join(where)}: {reason.removeprefix('left out: ')}")
@@ -481,7 +507,7 @@ def _size(audit: Any) -> tuple[Section, ...]:
 
 def _power(audit: Any) -> tuple[Section, ...]:
     """Return the comparisons with little power, by how little; the weakest judged metric of each."""
-    pairs = [f for f in audit.findings if METRICS[f.metric].kind == "pair" and not isnan(f.power) and not _left_out(f)]
+    pairs = [f for f in audit.findings if metric_kind(f.metric) == "pair" and not isnan(f.power) and not _left_out(f)]
     judged = [f for f in pairs if f.threshold is not None]
     weakest: dict[str, Finding] = {}
     for f in judged or [f for f in pairs if f.metric in _COMPANIONS[:2]]:

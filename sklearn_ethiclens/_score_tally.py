@@ -1,0 +1,394 @@
+"""ScoreTally: the scores of rows, kept exactly and sorted within group and outcome; what metrics of scores rest on.
+
+Counts of decisions do not hold how scores are spread, so a tally of rows that have scores keeps these beside its counts.
+Scores by group and outcome, each sorted, are all that calibration, the Brier score and the area under the curve need, and
+sorted runs can be merged: score tallies of disjoint rows add, and groups can be put together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sklearn_ethiclens._validation import _one_dimensional
+
+__all__ = ["GroupScores", "ScoreBins", "ScoreTally", "bin_edges", "check_scores"]
+
+Floats = NDArray[np.float64]
+
+N_BINS = 10  # equal-width bins over [0, 1], both ends closed
+_SMALL_CODES = 1 << 16  # up to here numpy sorts codes by radix
+
+
+def check_scores(y_score: Any) -> Floats:
+    """Return scores as one column of floats, one per row.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (n_rows,)
+        Numbers; higher speaks for the positive label. pandas, polars and pyarrow columns are accepted.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+
+    Raises
+    ------
+    ValueError
+        If there are several columns, or a score is missing or infinite.
+    TypeError
+        If the values are no numbers.
+
+    Examples
+    --------
+    >>> check_scores([0, 0.5, 1])
+    array([0. , 0.5, 1. ])
+    """
+    shape: tuple[int, ...] = np.shape(y_score) if hasattr(y_score, "shape") or isinstance(y_score, list | tuple) else ()
+    if len(shape) == 2 and shape[1] != 1:
+        raise ValueError(
+            f"y_score must be one score per row, of the positive label; got {shape[1]} columns. Pass the column of pos_label: "
+            f"model.predict_proba(X)[:, list(model.classes_).index(pos_label)]."
+        )
+    column = _one_dimensional(y_score, "y_score")
+    values: Any = column
+    if isinstance(column, pd.Series):
+        numeric = pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind != "c"
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan) if numeric else column.to_numpy(dtype=object)
+    if values.dtype == object:
+        gaps = pd.isna(values)
+        values = np.array([np.nan if gap else v for v, gap in zip(values, gaps, strict=True)])
+    if values.dtype.kind not in "iufb":
+        raise TypeError(f"y_score must hold one number per row; got values such as {values.tolist()[0]!r}.")
+    scores = values.astype(np.float64)
+    if not np.isfinite(scores).all():
+        missing, infinite = int(np.isnan(scores).sum()), int(np.isinf(scores).sum())
+        found = " and ".join(f"{n} {what}" for n, what in ((missing, "missing (NaN)"), (infinite, "infinite")) if n)
+        raise ValueError(
+            f"y_score is {found} of {scores.size} rows; every row needs a finite score. Drop these rows from all arguments, or "
+            f"fill them."
+        )
+    return scores + 0.0  # a copy, in which -0.0 is 0.0
+
+
+def bin_edges(n_bins: int) -> Floats:
+    """Return the edges of equal-width bins over [0, 1]: each the float nearest to k / n_bins, as 0.3 is to 3 / 10.
+
+    ``numpy.linspace`` gives 0.30000000000000004, which puts a score of 0.3 one bin too low.
+    """
+    return np.arange(n_bins + 1) / n_bins
+
+
+@dataclass(frozen=True, eq=False)
+class GroupScores:
+    """The scores of one group.
+
+    Parameters
+    ----------
+    positives, negatives : ndarray
+        Scores of the rows with and without the positive label, each in ascending order.
+    probabilities : bool
+        Whether all scores, those of other groups included, lie in [0, 1].
+    """
+
+    positives: Floats
+    negatives: Floats
+    probabilities: bool = True
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.positives.size + self.negatives.size)
+
+    def binned(self, edges: Floats) -> ScoreBins:
+        """Return counts and sums by bins, as :meth:`ScoreTally.binned` of this one group."""
+        return ScoreTally(
+            np.concatenate([self.negatives, self.positives]), np.array([[0, self.negatives.size]])
+        ).binned(edges)
+
+    @cached_property
+    def sums(self) -> NDArray[np.float64]:
+        """Sum and sum of squares of the scores of negatives and of positives, of shape (2, 2)."""
+        return np.array([[part.sum(), np.square(part).sum()] for part in (self.negatives, self.positives)])
+
+    @cached_property
+    def placements(self) -> tuple[Floats, Floats]:
+        """For each positive the negatives below it, and for each negative the positives above it; ties count half."""
+        m, n = self.positives.size, self.negatives.size
+        # Both are sorted, so that each search starts where the last one ended in the cache; and where the positives fall
+        # among the negatives says where the negatives fall among the positives.
+        left = np.searchsorted(self.negatives, self.positives, side="left")
+        right = np.searchsorted(self.negatives, self.positives, side="right")
+        not_above = np.cumsum(np.bincount(left, minlength=n + 1))[:n]
+        below = np.cumsum(np.bincount(right, minlength=n + 1))[:n]
+        return (left + right) / 2, m - (not_above + below) / 2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreBins:
+    """Counts, sums and sums of squares of scores by group, bin and outcome: what of scores a stored tally shares.
+
+    Parameters
+    ----------
+    counts : ndarray of int of shape (n_groups, n_bins, n_outcomes)
+        Rows.
+    sums, squares : ndarray of shape (n_groups, n_bins, n_outcomes)
+        Sums of the scores and of their squares.
+    """
+
+    counts: NDArray[np.int64]
+    sums: Floats
+    squares: Floats
+
+    def __post_init__(self) -> None:
+        for name, kind in (("counts", np.int64), ("sums", np.float64), ("squares", np.float64)):
+            array = np.array(getattr(self, name), dtype=kind)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        if self.counts.ndim != 3 or not self.counts.shape == self.sums.shape == self.squares.shape:
+            raise ValueError(
+                f"counts, sums and squares of scores must have one shape (n_groups, n_bins, n_outcomes); got "
+                f"{self.counts.shape}, {self.sums.shape} and {self.squares.shape}."
+            )
+
+    def __repr__(self) -> str:
+        return f"<ScoreBins of {int(self.counts.sum())} rows, {self.n_groups} groups>"
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.counts)
+
+    @property
+    def bins(self) -> ScoreBins:
+        """Itself."""
+        return self
+
+    @property
+    def gaps(self) -> Floats:
+        """Positives minus the sum of the scores, of shape (n_groups, n_bins)."""
+        gaps: Floats = self.counts[:, :, 1] - self.sums.sum(2)
+        return gaps
+
+    def merge(self, position: NDArray[np.intp], n_groups: int) -> ScoreBins:
+        """Return the bins with group ``i`` counted as group ``position[i]`` of ``n_groups``."""
+        parts = []
+        for array in (self.counts, self.sums, self.squares):
+            merged = np.zeros((n_groups, *array.shape[1:]), dtype=array.dtype)
+            np.add.at(merged, position, array)
+            parts.append(merged)
+        return ScoreBins(*parts)
+
+    def __add__(self, other: ScoreBins | ScoreTally) -> ScoreBins:
+        theirs = other.bins
+        return ScoreBins(self.counts + theirs.counts, self.sums + theirs.sums, self.squares + theirs.squares)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the bins as plain JSON types."""
+        return {"n": self.counts.tolist(), "sum": self.sums.tolist(), "sum_of_squares": self.squares.tolist()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ScoreBins:
+        """Return the bins that :meth:`to_dict` wrote."""
+        return cls(data["n"], data["sum"], data["sum_of_squares"])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreTally:
+    """Scores by group and outcome, each run in ascending order.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows,)
+        Runs of (group, outcome), one after the other.
+    starts : ndarray of int of shape (n_groups, n_outcomes)
+        Where each run starts; outcome 1 is the positive label. One outcome where there are no labels.
+
+    Examples
+    --------
+    >>> tally = ScoreTally.from_rows([0.9, 0.2, 0.7, 0.4], [1, 0, 1, 1], [0, 0, 1, 0], n_groups=2)
+    >>> tally.group(0).positives, tally.group(0).negatives
+    (array([0.4, 0.9]), array([0.2]))
+    >>> tally.merge(np.array([0, 0]), 1).group(0).positives
+    array([0.4, 0.7, 0.9])
+    """
+
+    scores: Floats
+    starts: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        scores, starts = np.array(self.scores, dtype=np.float64), np.array(self.starts, dtype=np.int64)
+        bounds = np.append(starts.ravel(), scores.size)
+        if scores.ndim != 1 or starts.ndim != 2 or bounds[0] != 0 or (np.diff(bounds) < 0).any():
+            raise ValueError(
+                f"starts must be rising positions in scores, of shape (n_groups, n_outcomes) and from 0 on; got shapes "
+                f"{scores.shape} and {starts.shape}."
+            )
+        falls = np.diff(scores) < 0
+        falls[bounds[1:-1][(bounds[1:-1] > 0) & (bounds[1:-1] < scores.size)] - 1] = False
+        if falls.any() or not np.isfinite(scores).all():
+            raise ValueError("scores must be finite, and in ascending order within each group and outcome.")
+        scores.setflags(write=False)
+        starts.setflags(write=False)
+        object.__setattr__(self, "scores", scores)
+        object.__setattr__(self, "starts", starts)
+
+    @classmethod
+    def from_rows(cls, y_score: Any, y_true: Any, groups: Any, *, n_groups: int) -> ScoreTally:
+        """Return the score tally of rows.
+
+        Parameters
+        ----------
+        y_score : array-like of shape (n_rows,)
+            Scores; checked by :func:`check_scores`.
+        y_true : array-like of {0, 1} of shape (n_rows,) or None
+            Whether a row has the positive label; None without labels.
+        groups : array-like of int of shape (n_rows,)
+            Position of each row's group.
+        n_groups : int
+            Number of groups.
+
+        Returns
+        -------
+        ScoreTally
+        """
+        scores = check_scores(y_score)
+        n_outcomes = 1 if y_true is None else 2
+        n_cells = n_groups * n_outcomes
+        cell: NDArray[Any] = np.asarray(groups).astype(np.uint16 if n_cells <= _SMALL_CODES else np.int64)
+        if y_true is not None:
+            cell = np.multiply(cell, 2, dtype=cell.dtype) + np.asarray(y_true).astype(cell.dtype)
+        if cell.shape != scores.shape:
+            raise ValueError(
+                f"y_score, y_true and groups must have one entry per row; got {scores.size} scores and {cell.size} rows."
+            )
+        counts = np.bincount(cell, minlength=n_cells)
+        scores = scores[np.argsort(cell, kind="stable")]
+        starts = np.cumsum(counts) - counts
+        _sort_runs(scores, starts)
+        return cls(scores, starts.reshape(n_groups, n_outcomes))
+
+    def __repr__(self) -> str:
+        return f"<ScoreTally of {self.scores.size} rows, {self.n_groups} groups>"
+
+    # ------------------------------------------------------------------------------------------------------------ reading
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.starts)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether there are outcomes."""
+        return self.starts.shape[1] == 2
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Rows by group and outcome, of shape (n_groups, n_outcomes)."""
+        counts: NDArray[np.int64] = np.diff(np.append(self.starts.ravel(), self.scores.size))
+        return counts.reshape(self.starts.shape)
+
+    @cached_property
+    def probabilities(self) -> bool:
+        """Whether all scores lie in [0, 1]."""
+        return bool(self.scores.size == 0 or (self.scores.min() >= 0 and self.scores.max() <= 1))
+
+    def group(self, i: int) -> GroupScores:
+        """Return the scores of group ``i``, with labels."""
+        if not self.labelled:
+            raise ValueError("there are no labels: scores cannot be told by outcome.")
+        start, middle = self.starts[i]
+        stop = self.starts[i + 1, 0] if i + 1 < self.n_groups else self.scores.size
+        return GroupScores(self.scores[middle:stop], self.scores[start:middle], self.probabilities)
+
+    def mean(self) -> Floats:
+        """Return the mean score of each group; NaN of an empty one."""
+        counts = self.counts.sum(1)
+        sums = np.add.reduceat(np.append(self.scores, 0.0), self.starts[:, 0])
+        return np.where(counts > 0, sums, np.nan) / np.where(counts > 0, counts, 1)
+
+    @cached_property
+    def bins(self) -> ScoreBins:
+        """Counts and sums by ten equal-width bins over [0, 1]; scores outside stand in the outermost bins."""
+        return self.binned(bin_edges(N_BINS))
+
+    def binned(self, edges: Floats) -> ScoreBins:
+        """Return counts and sums by bins ``[edge, next edge)``, the last one closed.
+
+        Parameters
+        ----------
+        edges : ndarray of shape (n_bins + 1,)
+            In ascending order; the outermost are open to both sides.
+        """
+        bounds = np.append(self.starts.ravel(), self.scores.size)
+        cuts = [
+            start + np.searchsorted(self.scores[start:stop], edges[1:-1], side="left")
+            for start, stop in pairwise(bounds)
+        ]
+        lower = np.column_stack([bounds[:-1], np.array(cuts, dtype=np.int64).reshape(bounds.size - 1, -1)])
+        upper = np.column_stack([lower[:, 1:], bounds[1:]])
+        counts = upper - lower
+        some = counts.ravel() > 0
+        sums, squares = np.zeros(counts.size), np.zeros(counts.size)
+        if some.any():  # the runs that hold rows follow one another without a gap, as reduceat wants them
+            sums[some] = np.add.reduceat(self.scores, lower.ravel()[some])
+            squares[some] = np.add.reduceat(np.square(self.scores), lower.ravel()[some])
+        shape = (*self.starts.shape, edges.size - 1)
+        tables = [np.moveaxis(array.reshape(shape), -1, 1) for array in (counts, sums, squares)]
+        return ScoreBins(*tables)
+
+    # ---------------------------------------------------------------------------------------------------------- combining
+    def merge(self, position: NDArray[np.intp], n_groups: int) -> ScoreTally:
+        """Return the tally with group ``i`` counted as group ``position[i]`` of ``n_groups``.
+
+        Parameters
+        ----------
+        position : ndarray of int of shape (self.n_groups,)
+            Several groups may go to one place; places may stay empty.
+        n_groups : int
+            Number of groups of the result.
+
+        Returns
+        -------
+        ScoreTally
+        """
+        if n_groups == self.n_groups and np.array_equal(position, np.arange(n_groups)):
+            return self
+        n_outcomes = self.starts.shape[1]
+        target = (np.asarray(position)[:, None] * n_outcomes + np.arange(n_outcomes)).ravel()
+        sources = np.split(self.scores, self.starts.ravel()[1:])
+        order = np.argsort(target, kind="stable")
+        counts = np.bincount(target, weights=self.counts.ravel(), minlength=n_groups * n_outcomes).astype(np.int64)
+        scores, starts = np.concatenate([sources[i] for i in order]), np.cumsum(counts) - counts
+        _sort_runs(scores, starts)
+        return ScoreTally(scores, starts.reshape(n_groups, n_outcomes))
+
+    def __add__(self, other: ScoreTally | ScoreBins) -> ScoreTally | ScoreBins:
+        if isinstance(other, ScoreBins):
+            return self.bins + other
+        n = self.n_groups
+        both = ScoreTally(
+            np.concatenate([self.scores, other.scores]),
+            np.concatenate([self.starts, other.starts + self.scores.size]),
+        )
+        return both.merge(np.concatenate([np.arange(n), np.arange(n)]), n)
+
+    def __reduce__(self) -> Any:
+        return ScoreTally, (self.scores, self.starts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the bins as plain JSON types: single scores are nearly rows, and are not stored."""
+        return self.bins.to_dict()
+
+
+def _sort_runs(scores: Floats, starts: NDArray[np.int64]) -> None:
+    """Sort each run in place."""
+    for start, stop in zip(starts.tolist(), [*starts.tolist()[1:], scores.size], strict=True):
+        scores[start:stop].sort()

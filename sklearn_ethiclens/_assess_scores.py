@@ -6,7 +6,7 @@ between groups in all the ways that are judged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -45,6 +45,7 @@ _SHOWN = {  # columns by metric
 }
 STORED = "Single scores are not stored, so that nothing can be computed of them here."
 _NAN = float("nan")
+_Interval = tuple[Bounds, str, str]  # ends, method, what to know of the value
 _NO_BOUNDS = Bounds(np.asarray(_NAN), np.asarray(_NAN))
 
 
@@ -153,28 +154,36 @@ class _Block:
         return self._estimates[metric.name]
 
     def _estimate(self, metric: ScoreMetric, i: int) -> _Estimate:
-        group, level = self.groups[i], self.policy.confidence_level
-        if why := metric.why_undefined(group):
+        if why := metric.why_undefined(self.groups[i]):
             return _Estimate(_NAN, _NO_BOUNDS, None, f"{show(self.labels[i])} has {why}")
-        if metric.name == "expected_calibration_error":
-            error = self.calibration
-            words = f"cross-fitted point {error.crossfit[i]:.3g}, biased downward; this one is biased upward"
-            return _Estimate(float(error.plug_in[i]), Bounds(error.low[i], error.high[i]), "cross-fitted", words)
-        value = metric.value(group)
-        if metric.name == "roc_auc":
-            bounds, method = auc_interval(
-                value, self.auc_variances[i], group.positives, group.negatives, confidence_level=level
-            )
-            return _Estimate(value, bounds, method)
-        if metric.name == "brier_score":
-            bounds = bounded_mean_interval(value, group.brier_variance, group.n, confidence_level=level)
-            return _Estimate(value, bounds, "normal, Wilson-widened")
-        if metric.name == "calibration_in_the_large":
-            rate = bounded_mean_interval(group.base_rate, group.residual_variance, group.n, confidence_level=level)
-            bounds = Bounds(group.mean_score - rate.high, group.mean_score - rate.low)
-            return _Estimate(value, bounds, "normal, Wilson-widened")
-        half = float(normal_quantile(level)) * group.recalibration.standard_error
-        return _Estimate(value, Bounds(np.asarray(value - half), np.asarray(value + half)), "Wald")
+        bounds, method, words = _INTERVALS[metric.name](self, i)
+        return _Estimate(metric.value(self.groups[i]), bounds, method, words)
+
+    def _calibration_error(self, i: int) -> _Interval:
+        error = self.calibration
+        words = f"cross-fitted point {error.crossfit[i]:.3g}, biased downward; this one is biased upward"
+        return Bounds(error.low[i], error.high[i]), "cross-fitted", words
+
+    def _auc(self, i: int) -> _Interval:
+        group, level = self.groups[i], self.policy.confidence_level
+        sizes = group.positives, group.negatives
+        return *auc_interval(group.auc, self.auc_variances[i], *sizes, confidence_level=level), ""
+
+    def _brier_score(self, i: int) -> _Interval:
+        group, level = self.groups[i], self.policy.confidence_level
+        bounds = bounded_mean_interval(group.brier, group.brier_variance, group.n, confidence_level=level)
+        return bounds, "normal, Wilson-widened", ""
+
+    def _in_the_large(self, i: int) -> _Interval:
+        """Return the mean score minus the interval of the base rate, whose spread is that of the residuals."""
+        group, level = self.groups[i], self.policy.confidence_level
+        rate = bounded_mean_interval(group.base_rate, group.residual_variance, group.n, confidence_level=level)
+        return Bounds(group.mean_score - rate.high, group.mean_score - rate.low), "normal, Wilson-widened", ""
+
+    def _slope(self, i: int) -> _Interval:
+        fit = self.groups[i].recalibration
+        half = normal_quantile(self.policy.confidence_level) * fit.standard_error
+        return Bounds(fit.slope - half, fit.slope + half), "Wald", ""
 
     def _difference(self, metric: ScoreMetric, i: int) -> _Estimate:
         own = SCORE_METRICS[metric.name.removesuffix("_difference")]
@@ -258,6 +267,15 @@ class _Block:
     def _pvalue(self, i: int) -> float:
         pair = [(self.groups[j].auc, self.auc_variances[j]) for j in (i, self.at)]
         return auc_pvalue(*pair[0], *pair[1])
+
+
+_INTERVALS: Mapping[str, Callable[[_Block, int], _Interval]] = {
+    "expected_calibration_error": _Block._calibration_error,
+    "roc_auc": _Block._auc,
+    "brier_score": _Block._brier_score,
+    "calibration_in_the_large": _Block._in_the_large,
+    "calibration_slope": _Block._slope,
+}
 
 
 # ------------------------------------------------------------------------------------------------------------- section

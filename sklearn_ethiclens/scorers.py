@@ -247,14 +247,15 @@ class FairnessScorer:
     def _of_scores(self) -> bool:
         return isinstance(self.metric, ScoreMetric)
 
-    def _probabilities(self, estimator: Any, X: Any, groups: pd.DataFrame) -> Any:
-        """Return the probabilities of the positive label, their column picked by ``classes_``."""
+    def _probabilities(self, estimator: Any, X: Any, groups: pd.DataFrame, cached: Any = None) -> Any:
+        """Return the probabilities of the positive label, their column picked by ``classes_``; ``cached`` answers for it."""
         if not hasattr(estimator, "predict_proba"):
             raise TypeError(
                 f"{self._name()} is a metric of scores and needs predict_proba, which this {type(estimator).__name__} has not. "
                 f"Put the classifier into sklearn.calibration.CalibratedClassifierCV."
             )
-        probabilities = estimator.predict_proba(X, **_groups_for(estimator, groups, "predict_proba"))
+        answering = estimator if cached is None else cached
+        probabilities = answering.predict_proba(X, **_groups_for(estimator, groups, "predict_proba"))
         return probability_column(probabilities, estimator.classes_, self.pos_label)
 
     def _count(self, y_true: Any, y_pred: Any, groups: pd.DataFrame, passed: Any, y_score: Any = None) -> _Fold:
@@ -571,7 +572,7 @@ class FairnessMultiScorer:
             weights = {} if sample_weight is None else {"sample_weight": sample_weight}
             scores = {k: float(scorer(cached, X, y, **weights)) for k, scorer in self.performance.items()}
             asking = next((scorer for scorer in self.scorers.values() if scorer._of_scores), None)
-            y_score = None if asking is None else asking._probabilities(cached, X, groups)
+            y_score = None if asking is None else asking._probabilities(estimator, X, groups, cached)
             fold = first._count(y, predictions, groups, sensitive_features, y_score)
             found = {k: scorer._score(fold, sample_weight) for k, scorer in self.scorers.items()}
             cells = self._cells(fold.tally) if self.pooled else {}

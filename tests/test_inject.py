@@ -365,7 +365,7 @@ def test_a_column_becomes_a_proxy_by_moving_the_members():
     assert told.changes["position"].tolist() == np.flatnonzero(member & there).tolist()
 
 
-@pytest.mark.parametrize("n_draws", [100, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_draws", [100, pytest.param(1000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("strength", [-0.6, 0.3, 0.7])
 def test_expected_proxy_effects_are_those_of_simulation(strength, n_draws):
     groups = np.array(["a"] * 30 + ["b"] * 90)
@@ -519,7 +519,7 @@ def realised(bunch, groups, weight, group):
     return found
 
 
-@pytest.mark.parametrize("n_draws", [40, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_draws", [40, pytest.param(500, marks=pytest.mark.long)])
 @pytest.mark.parametrize("exact", [False, True], ids=["by lot", "exact"])
 @pytest.mark.parametrize("name", KINDS)
 def test_expected_effects_are_those_of_simulation(name, exact, n_draws):

@@ -257,7 +257,7 @@ def test_truth_is_what_a_million_rows_show(specification, seed):
     check_draw(BiasInjector(**specification, random_state=seed), 1_000_000)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=100)
 @given(specifications(rate=INNER), st.integers(0, 2**32 - 1))
 def test_truth_is_what_ten_million_rows_show(specification, seed):

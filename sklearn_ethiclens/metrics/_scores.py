@@ -230,6 +230,8 @@ class ScoreMetric:
         When it misleads.
     otherwise : str
         When it is undefined though no denominator is empty.
+    problem : callable, optional
+        ``problem(scored_group)`` says which of those cases a group is in, in words that follow "has"; empty if in none.
 
     Examples
     --------
@@ -254,6 +256,7 @@ class ScoreMetric:
     probabilities: bool = True
     note: str = ""
     otherwise: str = ""
+    problem: Callable[[ScoredGroup], str] | None = None
 
     @property
     def greater_is_better(self) -> bool:
@@ -289,7 +292,7 @@ class ScoreMetric:
             return " and ".join(empty)
         if self.probabilities and not group.probabilities:
             return "scores outside [0, 1], here or in another group, which are no probabilities"
-        return group.recalibration.reason if self.name == "calibration_slope" else ""
+        return "" if self.problem is None else self.problem(group)
 
 
 _BINS = bin_edges(N_BINS)
@@ -379,6 +382,7 @@ def _entries() -> list[ScoreMetric]:
             "score",
             note="Below 1: scores too extreme. Above 1: too moderate.",
             otherwise="a score is exactly 0 or 1, all are equal, or the classes do not overlap",
+            problem=lambda group: group.recalibration.reason,
         ),
         ScoreMetric(
             "roc_auc_difference",

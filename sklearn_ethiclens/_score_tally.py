@@ -24,6 +24,8 @@ __all__ = ["GroupScores", "ScoreBins", "ScoreTally", "bin_edges", "check_scores"
 Floats = NDArray[np.float64]
 
 N_BINS = 10  # equal-width bins over [0, 1], both ends closed
+_LARGEST = 1e150
+_ROUNDING = 1e-12
 _SMALL_CODES = 1 << 16  # up to here numpy sorts codes by radix
 
 
@@ -33,7 +35,8 @@ def check_scores(y_score: Any) -> Floats:
     Parameters
     ----------
     y_score : array-like of shape (n_rows,)
-        Numbers; higher speaks for the positive label. pandas, polars and pyarrow columns are accepted.
+        Numbers; higher speaks for the positive label. pandas, polars and pyarrow columns are accepted. Probabilities that miss
+        [0, 1] by rounding alone, at most 1e-12, are set to its ends.
 
     Returns
     -------
@@ -75,6 +78,13 @@ def check_scores(y_score: Any) -> Floats:
             f"y_score is {found} of {scores.size} rows; every row needs a finite score. Drop these rows from all arguments, or "
             f"fill them."
         )
+    low, high = (scores.min(), scores.max()) if scores.size else (0.0, 0.0)
+    if max(-low, high) > _LARGEST:
+        raise ValueError(
+            f"y_score must hold numbers up to {_LARGEST:g} in size, whose squares are finite; got {max(-low, high):g}."
+        )
+    if (low < 0 or high > 1) and low >= -_ROUNDING and high <= 1 + _ROUNDING:
+        scores = scores.clip(0.0, 1.0)  # probabilities that were summed or divided
     return scores + 0.0  # a copy, in which -0.0 is 0.0
 
 

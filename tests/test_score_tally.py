@@ -48,6 +48,13 @@ def test_scores_of_every_kind_of_column_are_the_same(given):
     assert found.tolist() == SCORES
 
 
+def test_rounding_makes_no_probability_an_improbable_one():
+    assert check_scores([1 + 2**-52, -1e-17, 0.5]).tolist() == [1.0, 0.0, 0.5]
+    assert check_scores([1 + 1e-9, -1e-17]).tolist() == [1 + 1e-9, -1e-17]  # no probabilities: as they are
+    with pytest.raises(ValueError, match=r"up to 1e\+150 in size, whose squares are finite; got 1e\+200"):
+        check_scores([0.5, -1e200])
+
+
 def test_whole_numbers_and_booleans_are_scores():
     assert check_scores([0, 3, 1]).tolist() == [0, 3, 1]
     assert check_scores(np.array([True, False])).tolist() == [1, 0]

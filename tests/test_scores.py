@@ -490,6 +490,18 @@ def test_an_area_of_one_has_an_interval_with_a_width():
     assert gap.test is None
 
 
+@pytest.mark.filterwarnings("ignore:undefined, shown as NaN")
+@pytest.mark.parametrize("score", [0.1, 0.3, 0.7])
+def test_equal_residuals_have_an_interval_with_a_width(score):
+    """No outcome and one score for all: the variance of residuals is 0, or less than that by rounding."""
+    made = audit([0] * 60, [0, 1] * 30, sensitive_features=list("abc") * 20, y_score=[score] * 60, policy="four_fifths")
+    for name in ("calibration_in_the_large", "brier_score", "expected_calibration_error"):
+        for f in found(made, name).values():
+            assert f.low <= f.value + 1e-12
+            assert f.high >= f.value - 1e-12
+            assert f.high - f.low > 0.1
+
+
 # --------------------------------------------------------------------------------------------- the field reports
 @pytest.mark.parametrize("ece", [0.7375])
 def test_O12_probabilities_of_exactly_0_and_1_count_once(ece):

@@ -76,7 +76,7 @@ class ScoredGroup:
     @cached_property
     def residual_variance(self) -> float:
         """Variance of outcome minus score (divisor n)."""
-        return self.brier - (self.base_rate - self.mean_score) ** 2
+        return max(0.0, self.brier - (self.base_rate - self.mean_score) ** 2) if self.n else float("nan")
 
     @cached_property
     def brier(self) -> float:
@@ -568,7 +568,7 @@ def expected_calibration_error(
 
     Examples
     --------
-    Two rows at 0 that are positive, a gap of 1; two near 1 with gap |0.5 - 0.975|:
+    Two rows at 0 that are positive, a gap of 1; two near 1 with rate 0.5 and mean 0.975, a gap of 0.475:
 
     >>> expected_calibration_error([1, 1, 0, 1], [0.0, 0.0, 1.0, 0.95])
     0.7375

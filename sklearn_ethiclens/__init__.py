@@ -17,7 +17,7 @@ from sklearn_ethiclens._findings import Finding, Headline
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import MISSING
 from sklearn_ethiclens._version import __version__
-from sklearn_ethiclens.datasets import fetch_compas, load_german_credit
+from sklearn_ethiclens.datasets import fetch_acs, fetch_acs_income, fetch_compas, load_german_credit
 from sklearn_ethiclens.metrics import METRICS, SCORE_METRICS
 from sklearn_ethiclens.policy import POLICIES, Policy, Rule, Verdict
 from sklearn_ethiclens.scorers import (
@@ -63,6 +63,8 @@ __all__ = [
     "select_within",
     "stratify_by",
     "datasets",
+    "fetch_acs",
+    "fetch_acs_income",
     "fetch_compas",
     "individual",
     "inference",

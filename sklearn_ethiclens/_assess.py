@@ -19,6 +19,7 @@ from sklearn_ethiclens._calibrated import (
     examine,
     has_closed_form,
     interval_of,
+    is_of_rates,
     limits_of,
     meets_floors,
     rivals,
@@ -569,7 +570,7 @@ class _Margin:
         else:
             closed_low = closed_high = np.full(others.size, np.nan)
             name = ""
-        one_rate = len(metric.rates) == 1
+        one_rate = len(metric.rates) == 1 and is_of_rates(metric)
         level = (1 - self.policy.confidence_level) / 2
         rows.limit_pvalue = np.array([self.limit_pvalues.get((metric.name, int(g)), np.nan) for g in others])
         rows.calibrated = self._calibrated(rule, metric, others, at, level)

@@ -23,6 +23,7 @@ from sklearn_ethiclens.inference._gap_intervals import (
     mean_gap_interval,
     mean_rate_interval,
 )
+from sklearn_ethiclens.inference._index_intervals import f1_interval, mover_ratio_interval, theil_interval
 from sklearn_ethiclens.inference._intervals import (
     Bounds,
     miettinen_nurminen_ratio_interval,
@@ -30,6 +31,7 @@ from sklearn_ethiclens.inference._intervals import (
     wilson_interval,
 )
 from sklearn_ethiclens.inference._multiplicity import max_t_pvalues
+from sklearn_ethiclens.inference._scores import mover_difference_interval
 from sklearn_ethiclens.inference._studentised import Estimates, log_ratio, rate_difference
 from sklearn_ethiclens.inference._tests import adjust_pvalues
 from sklearn_ethiclens.metrics._definitions import METRICS, Metric
@@ -46,10 +48,15 @@ CALIBRATED = POLICIES["calibrated"]
 
 # ---------------------------------------------------------------------------------------------------------- intervals
 def has_closed_form(metric: Metric) -> bool:
-    """Tell whether a metric is a rate, a comparison of one rate, or a gap or mean of independent rates."""
-    if "f1" in metric.rates or metric.scale == "score" or metric.name.startswith("theil") or metric.kind == "overall":
+    """Tell whether a metric is a rate, an index, a comparison of one, or a gap or mean of independent rates."""
+    if metric.kind == "overall":
         return False
     return len(metric.rates) == 1 or metric.name in (*_MEANS, "equalized_odds_difference")
+
+
+def is_of_rates(metric: Metric) -> bool:
+    """Tell whether a metric is made of proportions: then its limits have a test."""
+    return has_closed_form(metric) and "f1" not in metric.rates and not metric.name.startswith("theil")
 
 
 def closed_form(
@@ -76,6 +83,8 @@ def closed_form(
         Arrays of shape (n,); NaN where a denominator is empty.
     name : str
     """
+    if not is_of_rates(metric):
+        return _index_form(metric, confusion, groups, at, confidence_level)
     pairs = [
         (confusion.count(RATES[rate].numerator), confusion.count(RATES[rate].denominator)) for rate in metric.rates
     ]
@@ -100,6 +109,28 @@ def closed_form(
     return mean_gap_interval(*both, absolute=not signed, **level), "Newcombe, " + ("MOVER" if signed else "Sidak")
 
 
+def _index_form(
+    metric: Metric, confusion: Confusion, groups: NDArray[np.intp], at: int | None, confidence_level: Any
+) -> tuple[Bounds, str]:
+    """Return the intervals of the F measure or the Theil index, or of a comparison of one."""
+    own = METRICS["f1" if "f1" in metric.rates else "theil_index"]
+
+    def of(which: NDArray[np.intp]) -> tuple[Floats, Bounds]:
+        table = confusion.take(which)
+        wrong = table.count("fp"), table.count("fn")
+        if own.name == "f1":
+            bounds = f1_interval(table.count("tp"), wrong[0] + wrong[1], confidence_level=confidence_level)
+        else:
+            bounds = theil_interval(*wrong, table.count("total"), confidence_level=confidence_level)
+        return np.asarray(own.function(table)), bounds
+
+    value, bounds = of(groups)
+    if metric.kind == "group":
+        return bounds, "Wilson" if own.name == "f1" else "Wilson, MOVER"
+    combine = mover_ratio_interval if metric.scale == "ratio" else mover_difference_interval
+    return combine(value, bounds, *of(np.array([at]))), "Wilson, MOVER"
+
+
 # ------------------------------------------------------------------------------------------------------------- limits
 @dataclass(frozen=True)
 class Limit:
@@ -117,7 +148,7 @@ def limits_of(rules: Iterable[Rule]) -> tuple[Limit, ...]:
     limits = []
     for rule in rules:
         metric = METRICS[rule.metric]
-        if metric.kind != "pair" or not has_closed_form(metric) or metric.name in _MEANS:
+        if metric.kind != "pair" or not is_of_rates(metric) or metric.name in _MEANS:
             continue
         if metric.scale == "ratio":
             scale: Literal["ratio", "signed", "absolute"] = "ratio"

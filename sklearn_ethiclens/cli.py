@@ -21,6 +21,7 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 import typer
+from sklearn.utils import Bunch
 
 from sklearn_ethiclens._audit import Audit
 from sklearn_ethiclens._audit import audit as audit_rows
@@ -45,7 +46,7 @@ from sklearn_ethiclens._cli_common import (
 from sklearn_ethiclens._cli_probe import counterfactual_section, probe_command
 from sklearn_ethiclens._findings import Section as FurtherSection
 from sklearn_ethiclens._validation import as_scalar, listing, show
-from sklearn_ethiclens.datasets import DATASETS, Protocol, compas_protocol, german_credit_protocol
+from sklearn_ethiclens.datasets import DATASETS, Protocol, acs_income_protocol, compas_protocol, german_credit_protocol
 from sklearn_ethiclens.datasets._download import write_whole
 from sklearn_ethiclens.metrics._definitions import ALIASES, METRICS, Metric
 from sklearn_ethiclens.metrics._scores import SCORE_METRICS, ScoreMetric, find_metric
@@ -57,6 +58,7 @@ STATES = ("flagged", "inconclusive", "insufficient")
 SUFFIXES = (".csv", ".parquet")
 SEEN = "The decisions are the model's on all these rows: on those it was fitted on, error rates are too favourable."
 TOLERANCE = 1e-9  # of --verify
+_IN_WORDS = {"acs-income": {"as_labels": True}}  # loaders that give codes unless asked for words
 _KINDS = {"group": "of one group", "pair": "of a group against the reference", "overall": "of all groups at once"}
 
 app = typer.Typer(
@@ -128,6 +130,10 @@ def audit(
     protocol: Annotated[
         str, typer.Option("--protocol", help="reference: the pinned COMPAS audit, in two parts.")
     ] = "default",
+    states: Annotated[
+        list[str] | None, typer.Option("--states", metavar="ST,ST", help="Of acs-income: CA (default), WY,VT or all.")
+    ] = None,
+    year: Annotated[int | None, typer.Option("--year", help="Of acs-income: the survey, 2018 by default.")] = None,
     model_file: ModelFile = None,
     trust: Trust = None,
     allow_pickle: AllowPickle = False,
@@ -145,7 +151,17 @@ def audit(
         audits = []
         with spoken_warnings(quiet):
             model = None if model_file is None else load_model(model_file, split(trust), allow_pickle)
-            asked = _Asked(y_true, y_pred, split(sensitive), _bands(bands), protocol, model, split(control), y_score)
+            asked = _Asked(
+                y_true,
+                y_pred,
+                split(sensitive),
+                _bands(bands),
+                protocol,
+                model,
+                split(control),
+                y_score,
+                _survey(source, split(states), year),
+            )
             for rows in _load(source, asked):
                 given = _references(reference, rows.groups)
                 if chosen.reference == "highest_value" or chosen.min_share:
@@ -273,6 +289,7 @@ class _Asked:
     model: StoredModel | None = None
     controls: list[str] = field(default_factory=list)
     y_score: str | None = None
+    survey: Mapping[str, Any] = field(default_factory=dict)  # which part of a data set to load
 
     @property
     def audited(self) -> list[str]:
@@ -324,17 +341,32 @@ def _load(source: str, asked: _Asked) -> list[_Rows]:
     return [_load_file(path, asked)]
 
 
+def _survey(source: str, states: list[str], year: int | None) -> dict[str, Any]:
+    """Return which part of a data set was asked for, as its loader takes it."""
+    if source != "acs-income" and (states or year is not None):
+        raise ValueError(f"--states and --year are for acs-income; got SOURCE {source!r}.")
+    asked: dict[str, Any] = {"states": "all" if states == ["all"] else states} if states else {}
+    return asked if year is None else asked | {"year": year}
+
+
 def _load_dataset(source: str, asked: _Asked) -> list[_Rows]:
-    if asked.y_true or asked.y_pred or asked.y_score:
-        raise ValueError(f"--y-true, --y-pred and --y-score are for files; {source} brings its labels and a model.")
+    if asked.y_true or asked.y_pred:
+        raise ValueError(f"--y-true and --y-pred are for files; {source} brings its labels and a model.")
+    if asked.y_score:
+        raise ValueError(f"--y-score is for files; the decisions of {source} come without scores.")
     if asked.model is not None and asked.protocol != "default":
         raise ValueError(f"--protocol {asked.protocol} is one pinned model; leave out --model, or --protocol.")
     if source != "compas" and asked.protocol != "default":
         raise ValueError(f"--protocol must be 'default' for {source}; got {asked.protocol!r}.")
-    protocols = compas_protocol(asked.protocol) if source == "compas" else german_credit_protocol()
+    if source == "compas":
+        protocols = compas_protocol(asked.protocol)
+    elif source == "acs-income":
+        protocols = acs_income_protocol(**asked.survey)
+    else:
+        protocols = german_credit_protocol()
     if asked.protocol == "default":
         rows = _from_protocol(protocols[0], asked)
-        return [rows if asked.model is None else _by_model(rows, asked.model, source)]
+        return [rows if asked.model is None else _by_model(rows, asked.model, source, asked.survey)]
     known = [name for one in protocols for name in one.sensitive_features]
     wanted = asked.audited or known
     unknown = [name for name in wanted if name not in known]
@@ -350,17 +382,25 @@ def _from_protocol(protocol: Protocol, asked: _Asked) -> _Rows:
     if asked.protocol != "default":
         names = [name for name in names if name in groups]
     columns = {}
+    further = [name for name in names if name not in groups or name in asked.bands] + asked.controls
+    bunch = (
+        DATASETS[protocol.data_name].loader(**asked.survey, **_IN_WORDS.get(protocol.data_name, {}))
+        if further
+        else None
+    )
     for name in names:
         if name in groups and name not in asked.bands:
             columns[name] = groups[name]
             continue
         reference.pop(name, None)
-        columns[name], usual = _column(protocol.data_name, name)
+        columns[name], usual = _column(bunch, protocol.data_name, name, asked.survey)
         columns[name] = columns[name].loc[groups.index]
         if usual is not None and name not in asked.bands:
             reference[name] = usual
     reference = {name: group for name, group in reference.items() if name in names}
-    controls = {name: _column(protocol.data_name, name)[0].loc[groups.index] for name in asked.controls}
+    controls = {
+        name: _column(bunch, protocol.data_name, name, asked.survey)[0].loc[groups.index] for name in asked.controls
+    }
     return _Rows(
         protocol.y_true,
         protocol.y_pred,
@@ -373,9 +413,9 @@ def _from_protocol(protocol: Protocol, asked: _Asked) -> _Rows:
     )
 
 
-def _by_model(rows: _Rows, model: StoredModel, source: str) -> _Rows:
+def _by_model(rows: _Rows, model: StoredModel, source: str, survey: Mapping[str, Any]) -> _Rows:
     """Return the rows of a data set with the decisions of a given model in place of the protocol's."""
-    bunch = DATASETS[source].loader()
+    bunch = DATASETS[source].loader(**survey)
     further = [name for name in bunch.sensitive_features if name not in bunch.data]
     frame = bunch.data.assign(**{name: bunch.sensitive_features[name] for name in further})
     X = model.inputs(frame.loc[rows.groups.index], source)
@@ -383,16 +423,15 @@ def _by_model(rows: _Rows, model: StoredModel, source: str) -> _Rows:
     return replace(rows, y_pred=model.decide(X, source), data=data, asked=_Model(model, X))
 
 
-def _column(data_name: str, name: str) -> tuple[pd.Series, Any]:
+def _column(bunch: Bunch, data_name: str, name: str, survey: Mapping[str, Any]) -> tuple[pd.Series, Any]:
     """Return a column of a data set, and the usual reference where it is one of its attributes."""
-    bunch = DATASETS[data_name].loader()
     if name in bunch.data:
         return bunch.data[name], bunch.reference.get(name)
     try:
-        bunch = DATASETS[data_name].loader(sensitive_features=[name])
+        bunch = DATASETS[data_name].loader(sensitive_features=[name], **survey, **_IN_WORDS.get(data_name, {}))
     except ValueError as error:
         raise ValueError(f"{data_name} has no column {name!r}; it has {listing(list(bunch.data), 30)}.") from error
-    return bunch.sensitive_features[name], bunch.reference[name]
+    return bunch.sensitive_features[name], bunch.reference.get(name)
 
 
 def _load_file(path: Path, asked: _Asked) -> _Rows:

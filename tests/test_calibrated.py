@@ -64,17 +64,10 @@ def test_each_metric_has_the_interval_that_holds_its_level():
     assert (absolute.low, absolute.high) == (-signed.high, -signed.low)
 
 
-def test_what_is_no_rate_or_gap_of_rates_keeps_bca():
+def test_the_composite_alone_keeps_bca():
     audit = audit_tally(TALLY, policy="calibrated")
     methods = {f.metric: f.method for f in audit.findings if f.method}
-    assert {name for name, method in methods.items() if method == "BCa"} == {
-        "f1",
-        "f1_difference",
-        "f1_ratio",
-        "theil_index",
-        "theil_index_difference",
-        "composite_bias_score",
-    }
+    assert {name for name, method in methods.items() if method == "BCa"} == {"composite_bias_score"}
     assert {name for name, method in methods.items() if method != "BCa"} == {
         name for name, metric in METRICS.items() if has_closed_form(metric) and name != "favorable_rate"
     }

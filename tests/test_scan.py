@@ -308,7 +308,7 @@ def test_equal_rates_are_seldom_found_unequal():
     assert false_alarms(400, 1500, 0.3, POLICY.replace(n_resamples=200)) <= allowed(400)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n", "rate", "policy"),
     [(3000, 0.3, POLICY), (1000, 0.3, FLOORLESS), (600, 0.1, FLOORLESS), (3000, 0.05, FLOORLESS)],
@@ -317,7 +317,7 @@ def test_equal_rates_are_seldom_found_unequal_at_length(n, rate, policy):
     assert false_alarms(1500, n, rate, policy) <= allowed(1500)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_intervals_hold_all_differences_at_once(monkeypatch):
     monkeypatch.setattr(_scan, "_SHOWN", 10**6)
     rates = np.where([g[0] == "F" and g[1] == "b" for g in GROUPS], 0.15, 0.4)

@@ -339,7 +339,7 @@ def test_auc_intervals_cover(auc, m, n):
     assert zero > 0.915
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("auc", [0.5, 0.7, 0.85, 0.95, 0.99])
 @pytest.mark.parametrize(("m", "n"), [(3, 30), (5, 5), (5, 20), (10, 40), (30, 100)])
 def test_auc_intervals_cover_everywhere(auc, m, n):
@@ -374,7 +374,7 @@ def test_calibration_intervals_cover(bend, n):
     assert ours.plug_in.mean() > true
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("bend", [1.0, 1.1, 1.3, 1.6])
 @pytest.mark.parametrize("n", [50, 1000, 5000])
 def test_calibration_intervals_cover_everywhere(bend, n):
@@ -1049,7 +1049,7 @@ def test_the_command_says_what_is_wrong_with_scores(run, file):
     assert "has no column ['score']" in err
     code, _, err = run("audit", "german-credit", "--y-score", "s")
     assert code == 2
-    assert "--y-score are for files" in err
+    assert "--y-score is for files" in err
 
 
 def test_the_command_lists_metrics_of_scores(run):

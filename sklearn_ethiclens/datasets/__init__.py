@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sklearn.utils import Bunch
 
+from sklearn_ethiclens.datasets._acs import fetch_acs, fetch_acs_income
 from sklearn_ethiclens.datasets._compas import fetch_compas
 from sklearn_ethiclens.datasets._download import get_data_home
 from sklearn_ethiclens.datasets._german_credit import load_german_credit
-from sklearn_ethiclens.datasets._protocols import Protocol, compas_protocol, german_credit_protocol
+from sklearn_ethiclens.datasets._protocols import (
+    Protocol,
+    acs_income_protocol,
+    compas_protocol,
+    german_credit_protocol,
+)
 
 if TYPE_CHECKING:
     from sklearn_ethiclens.datasets._inject import inject, normal_score_shift, resample
@@ -23,7 +29,10 @@ __all__ = [
     "Dataset",
     "Protocol",
     "Truth",
+    "acs_income_protocol",
     "compas_protocol",
+    "fetch_acs",
+    "fetch_acs_income",
     "fetch_compas",
     "german_credit_protocol",
     "get_data_home",
@@ -77,6 +86,13 @@ DATASETS: Mapping[str, Dataset] = MappingProxyType(
             "6,172 people arrested in Broward County and whether they were charged again, by race and sex "
             "(ProPublica 2016)",
             "public records, no licence stated",
+            "fetched",
+        ),
+        "acs-income": Dataset(
+            fetch_acs_income,
+            "working adults of one or several US states and whether their income is above 50,000 dollars, by sex and "
+            "race (Ding et al. 2021)",
+            "public domain, US Census Bureau",
             "fetched",
         ),
     }

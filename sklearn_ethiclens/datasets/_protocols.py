@@ -4,16 +4,20 @@ Scikit-learn's estimators are imported where they are used: they take longer to 
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 from sklearn.utils import Bunch
 
+from sklearn_ethiclens.datasets._acs import fetch_acs_income
+from sklearn_ethiclens.datasets._acs_codes import LABELS, label_codes
 from sklearn_ethiclens.datasets._compas import fetch_compas
 from sklearn_ethiclens.datasets._german_credit import load_german_credit
 
 _COMPAS_FEATURES = ["age", "priors_count", "length_of_stay", "juv_fel_count", "juv_misd_count"]
+_ACS_CODES = ["COW", "MAR", "RELP", "SEX", "RAC1P"]  # of few values; a histogram has no room for those of OCCP
 _PAIR = ("African-American", "Caucasian")
 _REFERENCE_SEED = 42
 
@@ -207,6 +211,71 @@ def _compas_reference(bunch: Bunch) -> tuple[Protocol, ...]:
             ("COMPAS by race, reference protocol", "race", pair, f"Only {' and '.join(_PAIR)} people are audited."),
             ("COMPAS by sex, reference protocol", "sex", predicted, "All six races are audited."),
         )
+    )
+
+
+def acs_income_protocol(
+    states: str | Sequence[str] = ("CA",),
+    year: int = 2018,
+    *,
+    random_state: int = 0,
+    data_home: str | os.PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    timeout: float = 30.0,
+    base_url: str | None = None,
+) -> tuple[Protocol, ...]:
+    """Return the default audit of ACSIncome, as a tuple of one: by sex and race, from out-of-fold predictions.
+
+    The features are codes; the groups are words.
+
+    Parameters
+    ----------
+    states : str or sequence of str, default=("CA",)
+        Postal abbreviations, or "all".
+    year : int, default=2018
+        The survey, of one year.
+    random_state : int, default=0
+        Seed of the folds and of the model.
+    data_home, download_if_missing, timeout, base_url
+        As in ``fetch_acs``.
+
+    Returns
+    -------
+    protocols : tuple of one Protocol
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    bunch = fetch_acs_income(
+        states,
+        year,
+        data_home=data_home,
+        download_if_missing=download_if_missing,
+        timeout=timeout,
+        base_url=base_url,
+    )
+    for name in bunch.sensitive_features:
+        bunch.sensitive_features[name] = label_codes(bunch.sensitive_features[name])[0]
+    bunch.reference = {name: LABELS[name][code] for name, code in bunch.reference.items()}
+    model = HistGradientBoostingClassifier(categorical_features=_ACS_CODES, random_state=random_state)
+    title = bunch.DESCR.partition("\n")[0]
+    return (
+        _protocol(
+            bunch,
+            _out_of_fold(model, bunch.data, bunch.target, random_state),
+            name=f"{title}, by sex and race",
+            data_name="acs-income",
+            model=(
+                f"HistGradientBoostingClassifier(random_state={random_state}) on all {len(bunch.feature_names)} features, "
+                f"sex and race included, {', '.join(_ACS_CODES)} as categories; out-of-fold predictions of "
+                f"StratifiedKFold(5, shuffle=True, random_state={random_state})"
+            ),
+            notes=(
+                f"{bunch.n_read:,} rows were read and {len(bunch.target):,} are left after folktables' filter of working "
+                "adults.",
+                f"The favourable outcome is {bunch.favorable_outcome}, of that year.",
+                "Rows are counted unweighted: the rates are those of the sample, not of the population.",
+            ),
+        ),
     )
 
 

@@ -5,6 +5,7 @@ from sklearn_ethiclens.inference._gap_intervals import (
     mean_gap_interval,
     mean_rate_interval,
 )
+from sklearn_ethiclens.inference._index_intervals import f1_interval, mover_ratio_interval, theil_interval
 from sklearn_ethiclens.inference._intervals import (
     Interval,
     clopper_pearson_interval,
@@ -69,6 +70,7 @@ __all__ = [
     "clopper_pearson_interval",
     "cmh_test",
     "cohens_h",
+    "f1_interval",
     "fisher_exact_test",
     "half_width",
     "katz_interval",
@@ -86,11 +88,13 @@ __all__ = [
     "miettinen_nurminen_ratio_interval",
     "minimum_detectable_difference",
     "mover_difference_interval",
+    "mover_ratio_interval",
     "newcombe_interval",
     "power_label",
     "power_two_proportions",
     "sample_size_rate",
     "sample_size_two_proportions",
+    "theil_interval",
     "two_proportion_test",
     "two_proportion_ztest",
     "wald_difference_interval",

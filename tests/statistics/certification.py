@@ -50,7 +50,11 @@ COVERED = (
     "equalized_odds_difference",
     "average_odds_difference",
     "average_odds_error",
+    "theil_index",
     "theil_index_difference",
+    "f1",
+    "f1_difference",
+    "f1_ratio",
 )
 FLAG_LIMIT = 0.033  # of the calibrated policy, nominal .025
 

@@ -130,7 +130,7 @@ def audit(
     protocol: Annotated[
         str, typer.Option("--protocol", help="reference: the pinned COMPAS audit, in two parts.")
     ] = "default",
-    states: Annotated[
+    us_states: Annotated[
         list[str] | None, typer.Option("--states", metavar="ST,ST", help="Of acs-income: CA (default), WY,VT or all.")
     ] = None,
     year: Annotated[int | None, typer.Option("--year", help="Of acs-income: the survey, 2018 by default.")] = None,
@@ -160,7 +160,7 @@ def audit(
                 model,
                 split(control),
                 y_score,
-                _survey(source, split(states), year),
+                _survey(source, split(us_states), year),
             )
             for rows in _load(source, asked):
                 given = _references(reference, rows.groups)

@@ -523,7 +523,7 @@ def test_verify_fails_on_a_deviation(run, predictions, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["german"], "SOURCE must be one of ['german-credit', 'compas']"),
+        (["german"], "SOURCE must be one of ['german-credit', 'compas', 'acs-income']"),
         (["absent.csv", "--y-pred", "p", "--sensitive", "g"], "there is no file absent.csv"),
         (["german-credit", "--y-pred", "p"], "--y-true and --y-pred are for files"),
         (["german-credit", "--protocol", "reference"], "--protocol must be 'default'"),

@@ -21,6 +21,7 @@ from sklearn_ethiclens import datasets
 from sklearn_ethiclens.datasets import (
     DATASETS,
     compas_protocol,
+    fetch_acs_income,
     fetch_compas,
     german_credit_protocol,
     get_data_home,
@@ -672,10 +673,11 @@ def test_compas_protocol_refuses_unknown_kind_and_other_seed_of_the_reference():
 
 
 def test_datasets_lists_every_loader_with_its_terms():
-    assert {entry.loader for entry in DATASETS.values()} == {load_german_credit, fetch_compas}
+    assert {entry.loader for entry in DATASETS.values()} == {load_german_credit, fetch_compas, fetch_acs_income}
     assert {name: entry.source for name, entry in DATASETS.items()} == {
         "german-credit": "bundled",
         "compas": "fetched",
+        "acs-income": "fetched",
     }
     assert all(entry.description and entry.licence for entry in DATASETS.values())
 

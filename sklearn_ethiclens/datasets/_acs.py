@@ -253,7 +253,7 @@ def fetch_acs(
     root = root_of(source, data_home, download_if_missing, timeout, base_url)
     frame = _read(source, root, density, int(random_state))
     n_read, problem = len(frame), _problem(task)
-    unknown, renamed = _older_columns(frame, [*problem.features, problem.target], year)
+    frame, unknown, renamed = _with_older_columns(frame, [*problem.features, problem.target], year)
     _check_columns(frame, [*problem.features, problem.target, problem.group], task, source)
     absent = [name for name in attributes if name not in frame]
     if not attributes or absent or len(set(attributes)) < len(attributes):
@@ -359,18 +359,20 @@ def _check_columns(frame: pd.DataFrame, needed: Sequence[str], task: str, source
         )
 
 
-def _older_columns(
+def _with_older_columns(
     frame: pd.DataFrame, needed: Sequence[str], year: int
-) -> tuple[dict[str, dict[int, int]], list[str]]:
-    """Add the columns that later files have under another name; return unknown codes, and what was done."""
-    unknown, done = {}, []
+) -> tuple[pd.DataFrame, dict[str, dict[int, int]], list[str]]:
+    """Return the rows with the columns that later files have under another name, unknown codes, and what was done."""
+    added, unknown, done = [], {}, []
     for name, (newer, codes) in RENAMED.items():
         if name in needed and name not in frame and newer in frame:
-            frame[name], strange = recode(frame[newer], codes)
+            older, strange = recode(frame[newer], codes)
+            added.append(older.rename(name))
             done.append(f"{name} is made from {newer}, which the files of {year} have in its place.")
             if strange:
                 unknown[newer] = strange
-    return unknown, done
+    # joined at once: pandas warns of columns put one by one into a frame as wide as this
+    return (pd.concat([frame, *added], axis=1) if added else frame), unknown, done
 
 
 def _into_words(kept: pd.DataFrame, *tables: pd.DataFrame) -> dict[str, dict[int, int]]:

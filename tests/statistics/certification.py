@@ -199,22 +199,24 @@ def _estimates(name: str, tables: np.ndarray) -> np.ndarray:
     return np.asarray(metric.function(*sides))
 
 
-def coverage(n_closed: int, n_bootstrap: int, n_resamples: int, sizes: Iterable[int] = SIZES) -> pd.DataFrame:
+def coverage(
+    n_closed: int, n_bootstrap: int, n_resamples: int, sizes: Iterable[int] = SIZES, n_jobs: int = 2
+) -> pd.DataFrame:
     """Return one row a method, metric, size and population: coverage, and how often each end misses."""
     tasks = [
         (number, size, label, injector) for number, (label, injector) in enumerate(populations()) for size in sizes
     ]
-    rows = Parallel(n_jobs=2)(
+    rows = Parallel(n_jobs=n_jobs)(
         delayed(_covered)(1000 * number + size, size, label, injector, n_closed, n_bootstrap, n_resamples)
         for number, size, label, injector in tasks
     )
     return pd.DataFrame([row for part in rows for row in part])
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def _covered(
     seed: int, size: int, label: str, injector: BiasInjector, n_closed: int, n_bootstrap: int, n_resamples: int
 ) -> list[dict]:
-    np.seterr(divide="ignore", invalid="ignore")
     truth = injector.truth
     tables = injector.sample_tallies(5 * size, n_closed, random_state=seed)
     bounds = {("auto", name): closed_bounds(name, tables) for name in COVERED if has_closed_form(METRICS[name])}
@@ -404,7 +406,9 @@ def long_form() -> tuple[pd.DataFrame, pd.DataFrame]:
 def short_form() -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the frames of the short form."""
     chosen = [s for i, s in enumerate(settings()) if i in (1, 4, 9)]
-    return coverage(4_000, 0, 0, (30, 300)), flags({"calibrated": 400, "ethiclens": 200}, 500, chosen, n_jobs=1)
+    return coverage(3_000, 0, 0, (30, 300), n_jobs=1), flags(
+        {"calibrated": 200, "ethiclens": 100}, 500, chosen, n_jobs=1
+    )
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from zipfile import BadZipFile
 import pandas as pd
 import typer
 
+from sklearn_ethiclens._frames import CSV
 from sklearn_ethiclens._validation import as_scalar, listing, show
 
 ModelFile = Annotated[
@@ -75,7 +76,7 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
     All columns are read: with some of them pandas cuts longer rows without a word, and their fields shift.
     """
     try:
-        frame = pd.read_csv(path, keep_default_na=False, na_values=[""], encoding="utf-8-sig", **options)
+        frame = pd.read_csv(path, **CSV, **options)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name} is not UTF-8 text ({error.reason}); save it as UTF-8.") from error
     if not isinstance(frame.index, pd.RangeIndex):

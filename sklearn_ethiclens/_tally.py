@@ -13,11 +13,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sklearn_ethiclens._frames import column_names, count_cells, count_files
 from sklearn_ethiclens._score_tally import ScoreBins, ScoreTally
 from sklearn_ethiclens._validation import (
     MISSING,
     Column,
     ForeignLabel,
+    Labels,
     as_scalar,
     check_aligned,
     encode_groups,
@@ -164,12 +166,7 @@ class Tally:
         """
         columns = sensitive_columns(sensitive_features)
         controls = {} if control_features is None else sensitive_columns(control_features, "control_features")
-        both = [name for name in controls if name in columns]
-        if both:
-            raise ValueError(
-                f"control_features repeat the sensitive features {listing(both)}: a column is either audited or controlled "
-                f"for. Leave it out of one, or give it another name."
-            )
+        _check_apart(columns, controls)
         named = {
             **{f"sensitive feature {k!r}": v for k, v in columns.items()},
             **{f"control feature {k!r}": v for k, v in controls.items()},
@@ -178,12 +175,163 @@ class Tally:
         labels = encode_labels(y_true, y_pred, pos_label)
         encoded = encode_groups(columns, missing=missing)
         encoded |= encode_groups(controls, missing=missing, kind="control feature")
+        tally, group_codes = cls._of_codes(labels, encoded, tuple(controls))
+        if y_score is None:
+            return tally
+        sizes = [len(column.levels) for column in encoded.values()]
+        n_cells = prod(sizes) * 2 * tally.counts.shape[1]
+        position = _positions(_combine([column.codes for column in encoded.values()], sizes, n_cells), group_codes)
+        return replace(tally, scores=ScoreTally.from_rows(y_score, labels.y_true, position, n_groups=len(tally.groups)))
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        y_true: str | None,
+        y_pred: str,
+        sensitive_features: str | Sequence[str],
+        control_features: str | Sequence[str] | None = None,
+        pos_label: Any = None,
+        missing: str = "bucket",
+    ) -> Tally:
+        """Return the tally of columns of a frame, counted by the frame's own engine.
+
+        Distinct rows and their counts are all that leaves the engine: data may lie on disk or on a cluster, and be larger than
+        memory. The tally is that of :meth:`from_predictions` on the same rows.
+
+        Parameters
+        ----------
+        frame : frame of pandas, polars, pyarrow, duckdb, dask, pyspark or another library narwhals knows, eager or lazy
+            Of a polars frame from ``scan_parquet`` only the columns named are read, in a stream.
+        y_true : str or None
+            Name of the column of true labels; None if there are none.
+        y_pred : str
+            Name of the column of decisions.
+        sensitive_features : str or list of str
+            Names of the columns of groups.
+        control_features : str or list of str, optional
+            Names of the columns that groups are to be compared within.
+        pos_label, missing
+            As in :meth:`from_predictions`.
+
+        Returns
+        -------
+        Tally
+
+        Raises
+        ------
+        ValueError
+            If a column is absent, labels are ambiguous, missing or scores, or a column of groups has too many values.
+        TypeError
+            If ``frame`` is no frame, or a column is not given by its name.
+
+        Notes
+        -----
+        A missing value is null or, in a column of floats, NaN. Where an engine stores whole numbers beside missing ones as
+        floats, as pandas does without its nullable types, groups are floats: 1.0, not 1. Categories are the values they
+        stand for, and a day without a time is a :class:`datetime.date`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> rows = pd.DataFrame({"y": [1, 0, 1, 0], "hired": [1, 0, 0, 0], "sex": ["f", "f", "m", "m"]})
+        >>> Tally.from_frame(rows, y_true="y", y_pred="hired", sensitive_features="sex").counts[:, 1, 1]
+        array([1, 0])
+        """
+        names = column_names(y_true, y_pred, sensitive_features, control_features)
+        _check_apart(names.sensitive, names.controls)
+        cells = count_cells(frame, names, pos_label=pos_label)
+        return cls._of_columns(*cells.columns_of(names), cells.counts, pos_label, missing)
+
+    @classmethod
+    def from_shards(
+        cls,
+        paths: Any,
+        *,
+        y_true: str | None,
+        y_pred: str,
+        sensitive_features: str | Sequence[str],
+        control_features: str | Sequence[str] | None = None,
+        pos_label: Any = None,
+        missing: str = "bucket",
+        verbose: int = 1,
+    ) -> Tally:
+        """Return the tally of the rows of many files, counted one file after another.
+
+        Memory is bounded by a part of one file and by the number of distinct rows. A label or group may be absent from some
+        of the files: labels are judged once all are counted.
+
+        Parameters
+        ----------
+        paths : path or list of paths
+            Files that end in .parquet (read by polars, or else by pyarrow), or files that end in .csv. Columns of a CSV file
+            are text, so that a group called NA stays a group, and only an empty cell is missing; labels become numbers or
+            booleans where all of them spell such.
+        y_true, y_pred, sensitive_features, control_features, pos_label, missing
+            As in :meth:`from_frame`.
+        verbose : int, default=1
+            0 is silent; else a bar on a terminal once two seconds have passed.
+
+        Returns
+        -------
+        Tally
+
+        Raises
+        ------
+        ValueError
+            If a file cannot be read or has not got a column; the message names it. Else as :meth:`from_frame`.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import pandas as pd
+        >>> with TemporaryDirectory() as folder:
+        ...     files = [Path(folder, "may.csv"), Path(folder, "june.csv")]
+        ...     pd.DataFrame({"hired": [1, 0], "sex": ["f", "f"]}).to_csv(files[0], index=False)
+        ...     pd.DataFrame({"hired": [1], "sex": ["m"]}).to_csv(files[1], index=False)
+        ...     Tally.from_shards(files, y_true=None, y_pred="hired", sensitive_features="sex").counts.tolist()
+        [[[1, 1]], [[0, 1]]]
+        """
+        names = column_names(y_true, y_pred, sensitive_features, control_features)
+        _check_apart(names.sensitive, names.controls)
+        cells = count_files(paths, names, pos_label=pos_label, verbose=verbose)
+        return cls._of_columns(*cells.columns_of(names), cells.counts, pos_label, missing)
+
+    @classmethod
+    def _of_columns(
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        columns: Mapping[str, Any],
+        controls: Mapping[str, Any],
+        counts: NDArray[np.int64] | None,
+        pos_label: Any,
+        missing: str,
+    ) -> Tally:
+        """Return the tally of rows that each stand for ``counts`` rows, through the same door as single ones."""
+        check_aligned({"y_true": y_true, "y_pred": y_pred})
+        labels = encode_labels(y_true, y_pred, pos_label, counts=counts)
+        encoded = encode_groups(columns, missing=missing, counts=counts)
+        encoded |= encode_groups(controls, missing=missing, kind="control feature", counts=counts)
+        return cls._of_codes(labels, encoded, tuple(controls), counts)[0]
+
+    @classmethod
+    def _of_codes(
+        cls,
+        labels: Labels,
+        encoded: Mapping[str, Column],
+        controls: tuple[str, ...],
+        multiplicity: NDArray[np.int64] | None = None,
+    ) -> tuple[Tally, NDArray[np.int64]]:
+        """Return the tally of encoded rows, and the mixed-radix codes of its groups."""
         codes = [*encoded.values()]
         if labels.y_true is not None:
             codes.append(Column(labels.y_true, (0, 1)))
         codes.append(Column(labels.y_pred, (0, 1)))
         sizes = [len(column.levels) for column in codes]
-        cells, counts = _count([column.codes for column in codes], sizes)
+        cells, counts = _count([column.codes for column in codes], sizes, multiplicity)
         n_outcomes = 2 if labels.y_true is not None else 1
         group_codes, inverse = np.unique(cells // (2 * n_outcomes), return_inverse=True)
         table = np.zeros((group_codes.size, n_outcomes, 2), dtype=np.int64)
@@ -191,12 +339,7 @@ class Tally:
         positions = np.unravel_index(group_codes, sizes[: len(encoded)])
         values = [[column.levels[i] for i in index] for column, index in zip(encoded.values(), positions, strict=True)]
         groups = tuple(zip(*values, strict=True))
-        tally = cls(tuple(encoded), groups, table, labels.pos_label, labels.labels, controls=tuple(controls))
-        if y_score is None:
-            return tally
-        rows = _combine([column.codes for column in encoded.values()], sizes[: len(encoded)], prod(sizes))
-        position = _positions(rows, group_codes)
-        return replace(tally, scores=ScoreTally.from_rows(y_score, labels.y_true, position, n_groups=len(groups)))
+        return cls(tuple(encoded), groups, table, labels.pos_label, labels.labels, controls=controls), group_codes
 
     @classmethod
     def from_counts(
@@ -410,7 +553,19 @@ def _reorder(groups: Iterable[Group]) -> list[Group]:
 
 
 # --------------------------------------------------------------------------------------------------------- counting
-def _count(columns: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _check_apart(columns: Iterable[str], controls: Iterable[str]) -> None:
+    """Refuse a name that is used both for a sensitive and for a control feature."""
+    both = [name for name in controls if name in columns]
+    if both:
+        raise ValueError(
+            f"control_features repeat the sensitive features {listing(both)}: a column is either audited or controlled "
+            f"for. Leave it out of one, or give it another name."
+        )
+
+
+def _count(
+    columns: list[NDArray[Any]], sizes: list[int], multiplicity: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the cells that occur (mixed-radix codes, sorted) and how many rows each has."""
     n_cells = 1
     for size in sizes:
@@ -418,6 +573,11 @@ def _count(columns: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.in
     if n_cells >= 1 << 62:
         raise ValueError("the sensitive features have too many combinations of values to count; audit fewer at once.")
     code = _combine(columns, sizes, n_cells)
+    if multiplicity is not None:
+        cells, inverse = np.unique(code, return_inverse=True)
+        counts = np.zeros(cells.size, dtype=np.int64)
+        np.add.at(counts, inverse, multiplicity)
+        return cells.astype(np.int64), counts
     if n_cells <= max(_DENSE_CELLS, 4 * code.size):
         counts = _bincount(code, n_cells)
         cells = np.flatnonzero(counts)

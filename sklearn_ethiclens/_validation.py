@@ -200,6 +200,8 @@ def _from_narwhals(series: nw.Series[Any]) -> pd.Series | NDArray[Any]:
         series = nw.from_native(native.cast(native.type.value_type), series_only=True)
     elif isinstance(series.dtype, nw.Categorical | nw.Enum):
         series = series.cast(nw.String())
+    if series.dtype == nw.Date:  # numpy has no days without a time
+        return _from_sequence(series.to_list(), str(series.name))
     gaps = series.is_null().to_numpy()
     if not gaps.any() or not (series.dtype.is_integer() or series.dtype == nw.Boolean):
         array = series.to_numpy()
@@ -357,7 +359,11 @@ def sensitive_columns(sensitive_features: Any, argument: str = "sensitive_featur
 
 
 def encode_groups(
-    columns: Mapping[str, Any], *, missing: str = "bucket", kind: str = "sensitive feature"
+    columns: Mapping[str, Any],
+    *,
+    missing: str = "bucket",
+    kind: str = "sensitive feature",
+    counts: NDArray[np.int64] | None = None,
 ) -> dict[str, Column]:
     """Return the codes of each sensitive feature; say how many of its values are missing, or refuse them.
 
@@ -369,6 +375,8 @@ def encode_groups(
         What to do with rows without a value: count them as one group of their own, with a warning, or refuse.
     kind : str
         What the columns are called in messages.
+    counts : ndarray of shape (n_rows,), optional
+        How many rows each one stands for, where they were counted already.
 
     Returns
     -------
@@ -381,9 +389,9 @@ def encode_groups(
     for name, values in columns.items():
         column = encode_column(values, f"{kind} {name!r}")
         if MISSING in column.levels:
-            n_missing = int(np.count_nonzero(column.codes == len(column.levels) - 1))
+            n_missing, n_rows = _n_missing(column, counts)
             if n_missing:
-                text = f"{kind} {name!r} is missing in {n_missing} of {column.codes.size} rows"
+                text = f"{kind} {name!r} is missing in {n_missing} of {n_rows} rows"
                 if missing == "raise":
                     raise ValueError(
                         f"{text}; fill them, drop the rows, or pass missing='bucket' to audit them as a group."
@@ -395,18 +403,38 @@ def encode_groups(
     return encoded
 
 
+def _n_missing(column: Column, counts: NDArray[np.int64] | None) -> tuple[int, int]:
+    """Return how many rows have no value in a column whose last level is the missing bucket, and how many there are."""
+    gone = column.codes == len(column.levels) - 1
+    if counts is None:
+        return int(np.count_nonzero(gone)), gone.size
+    return int(counts[gone].sum()), int(counts.sum())
+
+
 def _check_group_count(name: str, levels: Sequence[Any]) -> None:
-    """Refuse an attribute with so many values that it is a measurement or an identifier, not a grouping."""
     numbers = [v for v in levels if isinstance(v, int | float) and not isinstance(v, bool)]
-    if len(numbers) > MAX_NUMERIC_GROUPS and len(numbers) >= len(levels) - 1:
+    check_group_count(name, len(numbers), len(levels))
+
+
+def check_group_count(name: str, n_numbers: int, n_levels: int) -> None:
+    """Refuse an attribute with so many values that it is a measurement or an identifier, not a grouping.
+
+    Parameters
+    ----------
+    name : str
+        What it is called in messages.
+    n_numbers, n_levels : int
+        How many of its distinct values are numbers, and how many there are, a missing one among them.
+    """
+    if n_numbers > MAX_NUMERIC_GROUPS and n_numbers >= n_levels - 1:
         raise ValueError(
-            f"{name} has {len(numbers)} distinct numbers (at most {MAX_NUMERIC_GROUPS}): it looks like a "
+            f"{name} has {n_numbers} distinct numbers (at most {MAX_NUMERIC_GROUPS}): it looks like a "
             f"measurement. Group it first, for example pandas.cut(x, [0, 25, 40, 120]); if the numbers are codes, pass them "
             f"as text."
         )
-    if len(levels) > MAX_GROUPS:
+    if n_levels > MAX_GROUPS:
         raise ValueError(
-            f"{name} has {len(levels)} distinct values (at most {MAX_GROUPS}): it looks like an "
+            f"{name} has {n_levels} distinct values (at most {MAX_GROUPS}): it looks like an "
             f"identifier. Merge its values into groups."
         )
 
@@ -492,14 +520,16 @@ def _check_positions(positions: Sequence[Any], n_columns: int) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- labels
-def encode_labels(y_true: Any, y_pred: Any, pos_label: Any = None) -> Labels:
+def encode_labels(
+    y_true: Any, y_pred: Any, pos_label: Any = None, *, counts: NDArray[np.int64] | None = None
+) -> Labels:
     """Return outcomes and decisions as 0/1, with 1 for ``pos_label``.
 
     The positive class is guessed only for labels in {0, 1}, {-1, 1} or booleans. With more than two labels a given
-    ``pos_label`` is judged against all the others.
+    ``pos_label`` is judged against all the others. ``counts``: as in :func:`encode_groups`.
     """
     named = {} if y_true is None else {"y_true": y_true}
-    encoded = {name: _encode_label_column(values, name) for name, values in {**named, "y_pred": y_pred}.items()}
+    encoded = {name: _encode_label_column(values, name, counts) for name, values in {**named, "y_pred": y_pred}.items()}
     occurring = {name: column.occurring for name, column in encoded.items()}
     found = sort_labels(list(dict.fromkeys(label for labels in occurring.values() for label in labels)))
     if (
@@ -561,13 +591,13 @@ def probability_column(probabilities: Any, classes: Any, pos_label: Any = None) 
     return np.asarray(table[:, known.index(pos_label)], dtype=np.float64)
 
 
-def _encode_label_column(values: Any, name: str) -> Column:
+def _encode_label_column(values: Any, name: str, counts: NDArray[np.int64] | None = None) -> Column:
     column = encode_column(values, name)
     if MISSING in column.levels:
-        n_missing = int(np.count_nonzero(column.codes == len(column.levels) - 1))
+        n_missing, n_rows = _n_missing(column, counts)
         if n_missing:
             raise ValueError(
-                f"{name} is missing in {n_missing} of {column.codes.size} rows; drop these rows (and those of the other "
+                f"{name} is missing in {n_missing} of {n_rows} rows; drop these rows (and those of the other "
                 f"arguments)" + (", or pass y_true=None to audit selection rates only." if name == "y_true" else ".")
             )
         column = Column(column.codes, column.levels[:-1])

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from html import escape
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,10 +21,10 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 import typer
+from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from sklearn_ethiclens._audit import Audit
-from sklearn_ethiclens._audit import audit as audit_rows
+from sklearn_ethiclens._audit import Audit, audit_tally
 from sklearn_ethiclens._cli_common import (
     AllowPickle,
     ModelFile,
@@ -45,6 +45,17 @@ from sklearn_ethiclens._cli_common import (
 )
 from sklearn_ethiclens._cli_probe import counterfactual_section, probe_command
 from sklearn_ethiclens._findings import Section as FurtherSection
+from sklearn_ethiclens._frames import (
+    ENGINES,
+    SUFFIXES,
+    check_columns,
+    column_names,
+    count_cells,
+    scan_parquet,
+    spelled,
+    typed,
+)
+from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import as_scalar, listing, show
 from sklearn_ethiclens.datasets import DATASETS, Protocol, acs_income_protocol, compas_protocol, german_credit_protocol
 from sklearn_ethiclens.datasets._download import write_whole
@@ -55,7 +66,6 @@ from sklearn_ethiclens.report._text import lay_out
 from sklearn_ethiclens.report._words import Facts, Paragraph, Section, Table, label, policy_facts
 
 STATES = ("flagged", "inconclusive", "insufficient")
-SUFFIXES = (".csv", ".parquet")
 SEEN = "The decisions are the model's on all these rows: on those it was fitted on, error rates are too favourable."
 TOLERANCE = 1e-9  # of --verify
 _IN_WORDS = {"acs-income": {"as_labels": True}}  # loaders that give codes unless asked for words
@@ -134,6 +144,10 @@ def audit(
         list[str] | None, typer.Option("--states", metavar="ST,ST", help="Of acs-income: CA (default), WY,VT or all.")
     ] = None,
     year: Annotated[int | None, typer.Option("--year", help="Of acs-income: the survey, 2018 by default.")] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option("--engine", help=f"That counts a .parquet file: {', '.join(ENGINES)}; polars if installed."),
+    ] = None,
     model_file: ModelFile = None,
     trust: Trust = None,
     allow_pickle: AllowPickle = False,
@@ -161,18 +175,15 @@ def audit(
                 split(control),
                 y_score,
                 _survey(source, split(us_states), year),
+                engine,
             )
             for rows in _load(source, asked):
                 given = _references(reference, rows.groups)
                 if chosen.reference == "highest_value" or chosen.min_share:
                     rows = replace(rows, reference={})  # the rule itself says whom to compare with
-                made = audit_rows(
-                    rows.y_true,
-                    rows.y_pred,
-                    sensitive_features=rows.groups,
-                    control_features=rows.controls,
-                    y_score=rows.y_score,
-                    pos_label=rows.pos_label if pos_label is None else _match(pos_label, rows.y_true, rows.y_pred),
+                label_of = rows.pos_label if pos_label is None else _match(pos_label, rows.y_true, rows.y_pred)
+                made = audit_tally(
+                    rows.tally(label_of, missing),
                     outcome=outcome or rows.outcome,
                     reference={**rows.reference, **given} or None,
                     intersections=combinations,
@@ -180,7 +191,6 @@ def audit(
                     method=method,
                     confidence_level=confidence_level,
                     n_resamples=n_resamples,
-                    missing=missing,
                     metrics=split(metrics) or None,
                     random_state=seed,
                 )
@@ -290,6 +300,7 @@ class _Asked:
     controls: list[str] = field(default_factory=list)
     y_score: str | None = None
     survey: Mapping[str, Any] = field(default_factory=dict)  # which part of a data set to load
+    engine: str | None = None
 
     @property
     def audited(self) -> list[str]:
@@ -321,6 +332,22 @@ class _Rows:
     asked: _Model | None = None
     controls: pd.DataFrame | None = None
     y_score: pd.Series | None = None
+    counts: NDArray[np.int64] | None = None  # how many rows of a file each of these stands for; None: itself
+
+    def tally(self, pos_label: Any, missing: str) -> Tally:
+        """Return the tally of these rows."""
+        if self.counts is None:
+            return Tally.from_predictions(
+                self.y_true,
+                self.y_pred,
+                sensitive_features=self.groups,
+                control_features=self.controls,
+                y_score=self.y_score,
+                pos_label=pos_label,
+                missing=missing,
+            )
+        columns, controls = ({} if f is None else dict(f.items()) for f in (self.groups, self.controls))
+        return Tally._of_columns(self.y_true, self.y_pred, columns, controls, self.counts, pos_label, missing)
 
 
 def _load(source: str, asked: _Asked) -> list[_Rows]:
@@ -330,6 +357,8 @@ def _load(source: str, asked: _Asked) -> list[_Rows]:
     if stray:
         raise ValueError(f"--bands names {listing(stray)}, not among --sensitive {listing(known)}.")
     if source in DATASETS:
+        if asked.engine is not None:
+            raise ValueError(f"--engine is for files; {source} is a data set.")
         return _load_dataset(source, asked)
     path = Path(source)
     if path.suffix.lower() not in SUFFIXES:
@@ -443,9 +472,12 @@ def _load_file(path: Path, asked: _Asked) -> _Rows:
     if not names:
         raise ValueError(f"--sensitive is missing: name the columns of {path.name} that hold the groups.")
     check_file(path)
+    engine = _engine(path, asked)
+    if engine != "pandas":
+        return _count_parquet(path, asked, engine)
     needed = list(dict.fromkeys(filter(None, [asked.y_true, asked.y_pred, asked.y_score, *names, *asked.controls])))
     frame = _read_csv(path, needed) if path.suffix.lower() == ".csv" else _read_parquet(path, needed)
-    labels = {name: _typed(frame[name]) if path.suffix.lower() == ".csv" else frame[name] for name in needed}
+    labels = {name: typed(frame[name]) if path.suffix.lower() == ".csv" else frame[name] for name in needed}
     rows = _Rows(
         labels[asked.y_true] if asked.y_true else None,
         labels[asked.y_pred] if asked.y_pred else None,
@@ -482,24 +514,53 @@ def _read_csv(path: Path, needed: list[str]) -> pd.DataFrame:
             header = next((row for row in csv.reader(file) if row), [])
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name} is not UTF-8 text ({error.reason}); save it as UTF-8.") from error
-    _check_columns(path, needed, header)
+    check_columns(path.name, needed, header)
     return read_csv(path, dtype=str)[needed]
 
 
 def _read_parquet(path: Path, needed: list[str]) -> pd.DataFrame:
-    _check_columns(path, needed, arrow("pyarrow.parquet").read_schema(path).names)
-    frame = pd.read_parquet(path, columns=needed, engine="pyarrow")
+    """Return columns of a Parquet file; whole numbers beside missing ones stay whole, as every engine has them."""
+    parquet = arrow("pyarrow.parquet")
+    check_columns(path.name, needed, parquet.read_schema(path).names)
+    frame = parquet.read_table(path, columns=needed).to_pandas(integer_object_nulls=True)
     return frame if set(needed) <= set(frame.columns) else frame.reset_index()  # a column may be stored as the index
 
 
-def _check_columns(path: Path, needed: list[str], found: list[str]) -> None:
-    absent = [name for name in needed if name not in found]
-    if absent:
-        hint = " Is it separated by commas?" if len(found) == 1 else ""
-        raise ValueError(f"{path.name} has no column {listing(absent)}; it has {listing(found, 30)}.{hint}")
-    repeated = [name for name in needed if found.count(name) > 1]
-    if repeated:
-        raise ValueError(f"{path.name} repeats the column {listing(repeated)}; give each column its own name.")
+def _engine(path: Path, asked: _Asked) -> str:
+    """Return the engine that counts a file; that which was asked for, if it can."""
+    needs_rows = [option for option, given in (("--y-score", asked.y_score), ("--model", asked.model)) if given]
+    if asked.engine is None:
+        counted = path.suffix.lower() == ".parquet" and not needs_rows and not asked.bands
+        return "polars" if counted and find_spec("polars") is not None else "pandas"
+    if asked.engine not in ENGINES:
+        raise ValueError(f"--engine must be one of {list(ENGINES)}; got {asked.engine!r}.")
+    if asked.engine != "pandas":
+        if path.suffix.lower() != ".parquet":
+            raise ValueError(
+                f"--engine {asked.engine} counts .parquet files; {path.name} is read by pandas: leave out --engine."
+            )
+        if needs_rows:
+            raise ValueError(
+                f"--engine {asked.engine} brings back counts, but {' and '.join(needs_rows)} need{'s' * (len(needs_rows) == 1)} "
+                f"the rows: leave out --engine, or pass --engine pandas."
+            )
+    return asked.engine
+
+
+def _count_parquet(path: Path, asked: _Asked, engine: str) -> _Rows:
+    """Return the distinct rows of a Parquet file, each with how many it stands for."""
+    names = column_names(asked.y_true, asked.y_pred, list(asked.audited), list(asked.controls) or None)
+    cells = count_cells(scan_parquet(path, engine, names.all), names)
+    frame = pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in cells.columns.items()})
+    return _Rows(
+        frame[asked.y_true] if asked.y_true else None,
+        frame[asked.y_pred],
+        _cut(frame[asked.audited], asked.bands),
+        data={"name": path.name, "sha256": sha256_of(path)},
+        run={"path": str(path.resolve())},
+        controls=_cut(frame[asked.controls], asked.bands) if asked.controls else None,
+        counts=cells.counts,
+    )
 
 
 def _counterfactuals(model: _Model, names: list[str], made: Audit, seed: int) -> FurtherSection:
@@ -508,33 +569,12 @@ def _counterfactuals(model: _Model, names: list[str], made: Audit, seed: int) ->
 
 
 # --------------------------------------------------------------------------------------------------- words into values
-def _value(text: str) -> Any:
-    """Return a text as the boolean or the finite number it spells, or as it is."""
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for kind in (int, float):
-        try:
-            value = kind(text)
-        except ValueError:
-            continue
-        if math.isfinite(value):
-            return value
-    return text
-
-
-def _typed(column: pd.Series) -> pd.Series:
-    """Return a column of text as numbers, or as booleans, if all of it spells such."""
-    spelled = {text: _value(text) for text in column.dropna().unique()}
-    kinds = {type(value) for value in spelled.values()}
-    if str in kinds or (bool in kinds and len(kinds) > 1) or not kinds:
-        return column
-    return column.map(spelled).infer_objects()
-
-
 def _match(text: str, *columns: pd.Series | None) -> Any:
     """Return the value that a text stands for: one of a column's if it is written alike, else the text itself."""
     values = [as_scalar(v) for column in columns if column is not None for v in column.dropna().unique()]
-    same = [v for v in values if show(v) == text] or [v for v in values if not isinstance(v, str) and v == _value(text)]
+    same = [v for v in values if show(v) == text] or [
+        v for v in values if not isinstance(v, str) and v == spelled(text)
+    ]
     return same[0] if same else text
 
 
@@ -561,7 +601,7 @@ def _bands(texts: Sequence[str] | None) -> dict[str, list[str]]:
     for text in texts or ():
         name, _, cuts = text.rpartition("=")
         parts = split([cuts])
-        numbers = [_value(part) for part in parts]
+        numbers = [spelled(part) for part in parts]
         if not name or not parts or any(isinstance(v, str | bool) for v in numbers) or numbers != sorted(numbers):
             raise ValueError(f"--bands must be COL=CUT,CUT with rising numbers, as in age=25,40; got {text!r}.")
         bands[name] = parts

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
+from sklearn_ethiclens import _progress
 from sklearn_ethiclens.exceptions import MissingGroupsWarning, UndefinedMetricWarning
-from sklearn_ethiclens.individual import _blocks, _search, consistency_score, matched_pairs, similarity_violations
+from sklearn_ethiclens.individual import _search, consistency_score, matched_pairs, similarity_violations
 from sklearn_ethiclens.individual import _consistency as consistency_module
 from sklearn_ethiclens.individual import _matched as matched_module
 from sklearn_ethiclens.individual._consistency import band_of
@@ -637,7 +638,7 @@ def test_drawn_rows_and_means_are_seeded():
 
 @pytest.mark.parametrize("verbose", [0, 1])
 def test_a_bar_is_drawn_on_a_terminal_after_the_wait_only(verbose, monkeypatch, capsys):
-    monkeypatch.setattr(_blocks, "PATIENCE", -1.0)
+    monkeypatch.setattr(_progress, "PATIENCE", -1.0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     X, y = people(600), np.linspace(0, 1, 600)
     consistency_score(X, y, verbose=verbose)
@@ -645,7 +646,7 @@ def test_a_bar_is_drawn_on_a_terminal_after_the_wait_only(verbose, monkeypatch, 
 
 
 def test_nothing_is_printed_off_a_terminal(monkeypatch, capsys):
-    monkeypatch.setattr(_blocks, "PATIENCE", -1.0)
+    monkeypatch.setattr(_progress, "PATIENCE", -1.0)
     consistency_score(people(600), np.linspace(0, 1, 600))
     assert capsys.readouterr() == ("", "")
 

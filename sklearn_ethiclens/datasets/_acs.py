@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
+from textwrap import fill
 from types import MappingProxyType
 from typing import Any
 
@@ -77,9 +78,9 @@ _DESCR = """\
 {task}, American Community Survey {horizon} {year}, {states}
 {ruler}
 
-{n_read:,} rows were read and {n_kept:,} are left after the task's own filter ({filter}).{sampled}
+{rows}
 
-The label says {question}; 1 is "{positive}". Favourable is {favorable}. The share of 1 is {share:.4f}.
+{meaning}
 
 The task is folktables' {task} (Ding, Hardt, Miller and Schmidt 2021), its features, filter and threshold unchanged. Row
 counts are those of the files read here; the paper's may differ. An income is in dollars of its own year, not adjusted.
@@ -289,7 +290,7 @@ def fetch_acs(
         target=label,
         frame=kept,
         sensitive_features=groups,
-        reference={name: value for name, value in reference.items() if value in set(groups[name])},
+        reference={name: value for name, value in reference.items() if value in groups[name].unique()},
         pos_label=1,
         outcome=TASKS[task].outcome,
         favorable_outcome=TASKS[task].favorable_outcome,
@@ -412,19 +413,20 @@ def _description(
         else f" They are a draw of about {density:g} of the files' rows, random_state={random_state}: weights are to be "
         f"divided by {density:g} where totals matter."
     )
+    rows = (
+        f"{n_read:,} rows were read and {len(label):,} are left after the task's own filter ({about.filter}).{sampled}"
+    )
+    meaning = (
+        f'The label says {about.question}; 1 is "{about.target_names[1]}". Favourable is {about.favorable_outcome}. The '
+        f"share of 1 is {label.mean():.4f}."
+    )
     return _DESCR.format(
         task=task,
         horizon=source.horizon,
         year=source.year,
         states=shown,
         ruler="-" * len(title),
-        n_read=n_read,
-        n_kept=len(label),
-        filter=about.filter,
-        sampled=sampled,
-        question=about.question,
-        positive=about.target_names[1],
-        favorable=about.favorable_outcome,
-        share=label.mean(),
+        rows=fill(rows, 120),
+        meaning=fill(meaning, 120),
         renamed="".join(f"\n{sentence}\n" for sentence in renamed),
     )

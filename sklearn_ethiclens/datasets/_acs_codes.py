@@ -125,13 +125,12 @@ RENAMED: Mapping[str, tuple[str, Mapping[int, int] | None]] = MappingProxyType(
 
 def label_codes(column: pd.Series) -> tuple[pd.Series, dict[int, int]]:
     """Return the words for a column of codes named as in ``LABELS``, and the rows of each code without a word."""
-    known = LABELS[str(column.name)]
-    words = column.map(known).astype(object)
-    words[column.isna()] = NOT_APPLICABLE
-    strange = words.isna()
-    codes = column[strange].astype(int)
-    words[strange] = codes.astype(str)
-    return words.astype(str), _counts(codes)
+    known, present = LABELS[str(column.name)], column.notna().to_numpy()
+    codes, place, counts = np.unique(column[present].to_numpy(int), return_inverse=True, return_counts=True)
+    words = np.full(len(column), NOT_APPLICABLE, dtype=object)
+    words[present] = np.array([known.get(code, str(code)) for code in codes.tolist()], dtype=object)[place]
+    strange = {code: n for code, n in zip(codes.tolist(), counts.tolist(), strict=True) if code not in known}
+    return pd.Series(words, column.index, name=column.name).astype(str), strange
 
 
 def recode(column: pd.Series, codes: Mapping[int, int] | None) -> tuple[pd.Series, dict[int, int]]:

@@ -245,7 +245,7 @@ def acs_income_protocol(
     protocols : tuple of one Protocol
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
-    from threadpoolctl import threadpool_limits
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     bunch = fetch_acs_income(
         states,
@@ -255,8 +255,12 @@ def acs_income_protocol(
         timeout=timeout,
         base_url=base_url,
     )
+    unknown = []
     for name in bunch.sensitive_features:
-        bunch.sensitive_features[name] = label_codes(bunch.sensitive_features[name])[0]
+        bunch.sensitive_features[name], strange = label_codes(bunch.sensitive_features[name])
+        if strange:
+            rows = ", ".join(f"{code} ({n:,})" for code, n in strange.items())
+            unknown.append(f"{name} has codes without a word, by rows: {rows}.")
     bunch.reference = {name: LABELS[name][code] for name, code in bunch.reference.items()}
     model = HistGradientBoostingClassifier(categorical_features=_ACS_CODES, random_state=random_state)
     # Threads that wait for one another cost more than they save on few rows, a hundredfold on a busy machine.
@@ -279,6 +283,7 @@ def acs_income_protocol(
                 "adults.",
                 f"The favourable outcome is {bunch.favorable_outcome}, of that year.",
                 "Rows are counted unweighted: the rates are those of the sample, not of the population.",
+                *unknown,
             ),
         ),
     )

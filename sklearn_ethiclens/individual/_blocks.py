@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
 
-PATIENCE = 2.0  # seconds without a bar
+from sklearn_ethiclens._progress import with_bar
 
 
 def in_blocks(
@@ -35,43 +33,4 @@ def in_blocks(
     else:
         tasks = (delayed(work)(block) for block in blocks)
         done = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(tasks)
-    return _with_bar(done, len(blocks), words) if verbose else iter(done)
-
-
-def _with_bar(done: Iterator[Any], total: int, words: str) -> Iterator[Any]:
-    started, bar = time.monotonic(), None
-    try:
-        for i, result in enumerate(done, start=1):
-            if bar is None and time.monotonic() - started > PATIENCE and sys.stderr.isatty():
-                bar = _Bar(words, total)
-            if bar is not None:
-                bar.show(i)
-            yield result
-    finally:
-        if bar is not None:
-            bar.stop()
-
-
-class _Bar:
-    """A bar of rich on standard error; silent where rich is not installed (it comes with typer)."""
-
-    def __init__(self, words: str, total: int) -> None:
-        try:
-            from rich.console import Console
-            from rich.progress import Progress
-        except ImportError:
-            self._progress: Any = None
-            return
-        self._progress = Progress(console=Console(stderr=True), transient=True)
-        self._task = self._progress.add_task(words, total=total)
-        self._progress.start()
-
-    def show(self, completed: int) -> None:
-        """Draw the bar anew."""
-        if self._progress is not None:
-            self._progress.update(self._task, completed=completed)
-
-    def stop(self) -> None:
-        """Take the bar away."""
-        if self._progress is not None:
-            self._progress.stop()
+    return with_bar(done, len(blocks), words) if verbose else iter(done)

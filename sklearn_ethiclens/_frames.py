@@ -1,0 +1,474 @@
+"""Counts made where the data lie: one select, group-by and collect; distinct rows and their counts come back, nothing else."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from math import isfinite
+from os import PathLike
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sklearn_ethiclens._progress import with_bar
+from sklearn_ethiclens._validation import as_scalar, check_group_count, encode_groups, encode_labels, listing
+
+ENGINES = ("pandas", "polars", "pyarrow", "duckdb", "dask")
+SUFFIXES = (".csv", ".parquet")
+# Of a CSV file only an empty cell is missing, so that a group called NA stays a group.
+CSV: Mapping[str, Any] = {"keep_default_na": False, "na_values": [""], "encoding": "utf-8-sig"}
+MAX_CELLS = 1 << 20  # so many distinct rows are brought back without a look at what makes them so many
+_CHUNK = 1 << 18  # rows of a file held at a time
+_SHOWN = 64
+_STREAMING = (1, 23)  # the polars that has it under this name
+_DASK_MOVES = "Dask support is moving out of Narwhals"
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """Which columns of a frame hold what; :func:`column_names` makes it."""
+
+    y_true: str | None
+    y_pred: str
+    sensitive: tuple[str, ...]
+    controls: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The columns of labels, each once."""
+        return tuple(dict.fromkeys(filter(None, [self.y_true, self.y_pred])))
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every column that is read, each once."""
+        return tuple(dict.fromkeys([*self.labels, *self.sensitive, *self.controls]))
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """What each column of groups is called in messages."""
+        return {name: "sensitive feature" for name in self.sensitive} | dict.fromkeys(self.controls, "control feature")
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Distinct rows and how many rows each stands for.
+
+    Parameters
+    ----------
+    columns : dict of str to Series or list
+        The values, by column name; as plain Python values with None where one is missing, if they were counted.
+    counts : ndarray of shape (n_cells,) or None
+        None where these are the rows themselves, each once.
+    moments : ndarray of shape (n_cells, 3) or None
+        Sums of the weights, their squares and their cubes, if weights were asked for.
+    """
+
+    columns: dict[str, Any]
+    counts: NDArray[np.int64] | None
+    moments: NDArray[np.float64] | None = None
+
+    def columns_of(self, names: ColumnNames) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
+        """Return true labels (or None), decisions, sensitive features and control features."""
+        y_true = None if names.y_true is None else self.columns[names.y_true]
+        sensitive, controls = ({n: self.columns[n] for n in some} for some in (names.sensitive, names.controls))
+        return y_true, self.columns[names.y_pred], sensitive, controls
+
+
+def column_names(y_true: Any, y_pred: Any, sensitive_features: Any, control_features: Any = None) -> ColumnNames:
+    """Return which columns are asked for, or say which argument is no name."""
+    for argument, name in (("y_true", y_true), ("y_pred", y_pred)):
+        if not (isinstance(name, str) or (name is None and argument == "y_true")):
+            or_none = " or None" if argument == "y_true" else ""
+            raise TypeError(
+                f"{argument} must be the name of a column{or_none}; got {_short(name)}. For rows in memory there is "
+                f"Tally.from_predictions."
+            )
+    sensitive = _names(sensitive_features, "sensitive_features")
+    controls = () if control_features is None else _names(control_features, "control_features")
+    return ColumnNames(y_true, y_pred, sensitive, controls)
+
+
+def _names(given: Any, argument: str) -> tuple[str, ...]:
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"{argument} must be the name of a column, or a list of names; got {_short(given)}.")
+    if not names:
+        raise ValueError(f"{argument} has no columns; at least one is needed.")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"{argument} repeats the column name {listing(repeated)}; name each column once.")
+    return tuple(names)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN and "\n" not in text else f"a {type(value).__name__}"
+
+
+# ------------------------------------------------------------------------------------------------------------ counting
+def count_cells(frame: Any, names: ColumnNames, *, pos_label: Any = None, weight: str | None = None) -> Cells:
+    """Return the distinct rows of some columns of a frame, counted by its own engine.
+
+    Parameters
+    ----------
+    frame : frame of pandas, polars, pyarrow, duckdb, dask, pyspark or another library narwhals knows, eager or lazy
+        Columns of pandas come back as they are: counting them is no engine's work.
+    names : ColumnNames
+        Which columns.
+    pos_label : label, optional
+        As in ``Tally.from_frame``; only for refusing columns that are no labels.
+    weight : str, optional
+        A column whose first three moments to sum in each cell.
+
+    Returns
+    -------
+    Cells
+
+    Raises
+    ------
+    ValueError
+        If a column is absent, or has so many values that it is no grouping.
+    TypeError
+        If this is no frame, or a column holds lists or the like.
+    """
+    native = nw.to_native(frame, pass_through=True)
+    if isinstance(native, pd.DataFrame) and weight is None:
+        check_columns("frame", names.all, list(native.columns))
+        return Cells({name: native[name] for name in names.all}, None)
+    with _known_warnings(native):
+        wide = _lazy(native)
+        schema = wide.collect_schema()
+        wanted = (*names.all, *([weight] if weight is not None else []))
+        check_columns("frame", wanted, schema.names())
+        _check_types(names, schema)
+        # Engines differ in which names they can group by (spaces, case, a name that is also an aggregate's); in these not.
+        keys = {name: f"key_{i}" for i, name in enumerate(names.all)}
+        columns = [nw.col(name).alias(key) for name, key in keys.items()]
+        lazy = wide.select(*columns, *_weight_columns(weight))
+        sums = [nw.col(name).sum() for name in _MOMENTS] if weight is not None else []
+        grouped = lazy.group_by(*keys.values()).agg(nw.len().alias("n_rows"), *sums)
+        counted = _collect(grouped.head(MAX_CELLS + 1), native)
+        if len(counted) > MAX_CELLS:
+            _refuse_measurements(lazy, names, keys, schema, pos_label, native)
+            counted = _collect(grouped, native)
+    counts = np.array([int(n) for n in counted["n_rows"].to_list()], dtype=np.int64)
+    moments = None
+    if weight is not None:
+        moments = np.array([counted[name].to_list() for name in _MOMENTS], dtype=float).T.reshape(-1, len(_MOMENTS))
+    return Cells({name: _plain(counted[key].to_list()) for name, key in keys.items()}, counts, moments)
+
+
+_MOMENTS = ("sum_w", "sum_w2", "sum_w3")
+
+
+def _weight_columns(weight: str | None) -> list[nw.Expr]:
+    """Return the powers of a weight as columns: pyarrow and dask sum no expression inside an aggregation."""
+    if weight is None:
+        return []
+    w = nw.col(weight).cast(nw.Float64)
+    return [power.alias(name) for power, name in zip((w, w * w, w * w * w), _MOMENTS, strict=True)]
+
+
+def check_columns(what: str, wanted: Sequence[str], found: Sequence[Any]) -> None:
+    """Refuse what has not got a column, or has it twice; ``what`` is its name in messages."""
+    absent = [name for name in wanted if name not in found]
+    if absent:
+        hint = " Is it separated by commas?" if what.endswith(".csv") and len(found) == 1 else ""
+        raise ValueError(f"{what} has no column {listing(absent)}; it has {listing(found, 30)}.{hint}")
+    repeated = [name for name in wanted if list(found).count(name) > 1]
+    if repeated:
+        raise ValueError(f"{what} repeats the column {listing(repeated)}; give each column its own name.")
+
+
+def _lazy(native: Any) -> nw.LazyFrame[Any]:
+    arrow = nw.dependencies.get_pyarrow()
+    if arrow is not None and isinstance(native, arrow.Table):
+        native = _without_dictionaries(native)
+    try:
+        return nw.from_native(native).lazy()
+    except TypeError as error:
+        raise TypeError(
+            f"frame must be a data frame of pandas, polars, pyarrow, duckdb, dask, pyspark or another library that narwhals "
+            f"knows; got {_short(native)}. Files are read by Tally.from_shards, arrays by Tally.from_predictions."
+        ) from error
+
+
+def _without_dictionaries(table: Any) -> Any:
+    """Return a pyarrow table with the values of its dictionaries: parts with different ones cannot be grouped."""
+    for i, column in enumerate(table.schema):
+        if str(column.type).startswith("dictionary"):
+            table = table.set_column(i, column.name, table.column(i).cast(column.type.value_type))
+    return table
+
+
+def _check_types(names: ColumnNames, schema: Mapping[str, Any]) -> None:
+    arguments = {"y_true": names.y_true, "y_pred": names.y_pred}
+    named = [(argument, name) for argument, name in arguments.items() if name is not None]
+    named += [(f"{kind} {name!r}", name) for name, kind in names.kinds.items()]
+    for what, name in named:
+        if schema[name].is_nested():
+            raise TypeError(
+                f"{what} holds values that cannot be labels ({schema[name]}); pass text, numbers or booleans."
+            )
+
+
+def _collect(lazy: nw.LazyFrame[Any], native: Any) -> nw.DataFrame[Any]:
+    """Return what is left of a frame, in memory; a lazy frame of polars is streamed, as it may be larger than that."""
+    polars = nw.dependencies.get_polars()
+    if polars is not None and isinstance(native, polars.LazyFrame):
+        version = tuple(int(part) for part in polars.__version__.split(".")[:2])
+        if version >= _STREAMING:
+            return lazy.collect(engine="streaming")
+    return lazy.collect()
+
+
+@contextmanager
+def _known_warnings(native: Any) -> Iterator[None]:
+    """Leave out the one warning that narwhals has for every frame of dask: that its support moves to another package."""
+    if not nw.dependencies.is_dask_dataframe(native):
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=_DASK_MOVES, category=FutureWarning)
+        yield
+
+
+def _plain(values: list[Any]) -> list[Any]:
+    """Return the values of a column as Python has them, None where one is missing, whatever its engine calls that."""
+    gone = pd.isna(pd.Series(values, dtype=object)).tolist()
+    return [None if missing else as_scalar(value) for value, missing in zip(values, gone, strict=True)]
+
+
+# ------------------------------------------------------------------------------------------------------ too many values
+def _refuse_measurements(
+    lazy: nw.LazyFrame[Any],
+    names: ColumnNames,
+    keys: Mapping[str, str],
+    schema: Mapping[str, Any],
+    pos_label: Any,
+    native: Any,
+) -> None:
+    """Refuse, in the words of rows in memory, the column that makes a frame fall into so many distinct rows.
+
+    Only numbers about the columns and a few values are brought back. Where no single column is to blame, nothing is said.
+    """
+
+    def distinct(name: str) -> nw.LazyFrame[Any]:
+        return lazy.group_by(keys[name]).agg(nw.len().alias("n_rows"))
+
+    labels = {}
+    for name in names.labels:
+        values = distinct(name).filter(~nw.col(keys[name]).is_null()).sort(keys[name])
+        labels[name] = _plain(_collect(values.head(MAX_CELLS + 1), native)[keys[name]].to_list())
+    present = {name: [v for v in values if v is not None] for name, values in labels.items()}
+    encode_labels(None if names.y_true is None else present[names.y_true], present[names.y_pred], pos_label)
+    for name, kind in names.kinds.items():
+        key, dtype = nw.col(keys[name]), schema[name]
+        missing = key.is_null() | key.is_nan() if dtype.is_float() else key.is_null()
+        found = _collect(distinct(name).with_columns(gone=missing).group_by("gone").agg(nw.len().alias("n")), native)
+        numbers = dict(zip(found["gone"].to_list(), found["n"].to_list(), strict=True))
+        n_values = int(numbers.get(False, 0))
+        is_number = dtype.is_integer() or dtype.is_float()
+        check_group_count(f"{kind} {name!r}", n_values if is_number else 0, n_values + (True in numbers))
+
+
+# --------------------------------------------------------------------------------------------------------------- files
+def count_files(
+    paths: Any,
+    names: ColumnNames,
+    *,
+    pos_label: Any = None,
+    verbose: int = 1,
+) -> Cells:
+    """Return the distinct rows of files, counted one after another: never more than a part of one is in memory.
+
+    Parameters
+    ----------
+    paths : path or iterable of paths
+        Files that end in .parquet, or files that end in .csv, whose columns are read as text.
+    names : ColumnNames
+        Which columns.
+    pos_label : label, optional
+        As in ``Tally.from_shards``; only for refusing columns that are no labels.
+    verbose : int, default=1
+        0 is silent; else a bar on a terminal once two seconds have passed.
+
+    Returns
+    -------
+    Cells
+    """
+    files = _files(paths)
+    totals: dict[tuple[Any, ...], int] = {}
+    is_text, limit = files[0].suffix.lower() == ".csv", MAX_CELLS
+
+    def work(path: Path) -> None:
+        nonlocal limit
+        for cells in _parts(path, names):
+            _add(totals, cells)
+            if len(totals) > limit:
+                _refuse(_cells(totals, names, is_text), names, pos_label)
+                limit *= 2
+
+    done = (_named_errors(work, path) for path in files)
+    for _ in with_bar(done, len(files), "files") if verbose else done:
+        pass
+    return _cells(totals, names, is_text)
+
+
+def _files(paths: Any) -> list[Path]:
+    """Return the files in the order given; refuse what is none, and text beside columns with types."""
+    given = [paths] if isinstance(paths, str | PathLike) else paths
+    if not isinstance(given, Iterable):
+        raise TypeError(f"paths must be a path or a list of paths; got {_short(paths)}.")
+    files = [Path(path) for path in given]
+    if not files:
+        raise ValueError("paths is empty: there is no file to count.")
+    strange = [str(path) for path in files if path.suffix.lower() not in SUFFIXES]
+    if strange:
+        raise ValueError(f"paths must end in one of {list(SUFFIXES)}; got {listing(strange)}.")
+    absent = [str(path) for path in files if not path.is_file()]
+    if absent:
+        raise ValueError(f"there is no file {absent[0] if len(absent) == 1 else listing(absent)}.")
+    if len({path.suffix.lower() for path in files}) > 1:
+        raise ValueError(
+            "paths mix .csv and .parquet: columns of a CSV file are text, so its group '1' would stand beside the group 1. "
+            "Count them apart, or convert one kind."
+        )
+    twice = [str(path) for path in files if files.count(path) > 1]
+    if twice:
+        raise ValueError(f"paths name {twice[0]} more than once: its rows would be counted again.")
+    return files
+
+
+def _named_errors(work: Callable[[Path], None], path: Path) -> None:
+    """Work on a file; an error names it."""
+    try:
+        work(path)
+    except (TypeError, ValueError, OSError) as error:
+        text = str(error)
+        raise ValueError(text if text.startswith(path.name) else f"{path.name} cannot be counted: {text}") from error
+
+
+def _parts(path: Path, names: ColumnNames) -> Iterator[Cells]:
+    """Yield the counts of the parts of a file."""
+    if path.suffix.lower() == ".csv":
+        with pd.read_csv(path, dtype=str, chunksize=_CHUNK, **CSV) as chunks:
+            for chunk in chunks:
+                check_columns(path.name, names.all, list(chunk.columns))
+                if not isinstance(chunk.index, pd.RangeIndex):
+                    raise ValueError(
+                        f"{path.name} has rows with more fields than its header names; mend the header or the rows."
+                    )
+                yield _count_by_pandas(chunk, names)
+    elif find_spec("polars") is not None:
+        frame = scan_parquet(path, "polars", names.all)
+        yield count_cells(frame, names)
+    else:
+        file = _module("pyarrow.parquet", "reading .parquet").ParquetFile(path)
+        check_columns(path.name, names.all, file.schema_arrow.names)
+        table = _module("pyarrow", "reading .parquet").Table
+        for batch in file.iter_batches(_CHUNK, columns=list(names.all)):
+            yield count_cells(table.from_batches([batch]), names)
+
+
+def _count_by_pandas(frame: pd.DataFrame, names: ColumnNames) -> Cells:
+    sizes = frame.groupby(list(names.all), dropna=False, sort=False).size()
+    columns = {name: _plain(sizes.index.get_level_values(name).tolist()) for name in names.all}
+    return Cells(columns, sizes.to_numpy(np.int64))
+
+
+def _add(totals: dict[tuple[Any, ...], int], cells: Cells) -> None:
+    """Add counts to those of the same values; of the same type too, since True equals 1 in Python."""
+    counts = cast("NDArray[np.int64]", cells.counts)
+    for row, n in zip(zip(*cells.columns.values(), strict=True), counts.tolist(), strict=True):
+        key = tuple((type(value), value) for value in row)
+        totals[key] = totals.get(key, 0) + n
+
+
+def _cells(totals: Mapping[tuple[Any, ...], int], names: ColumnNames, is_text: bool) -> Cells:
+    """Return what was counted; labels that came as text are read as numbers or booleans where all of them spell such."""
+    columns = {name: [key[i][1] for key in totals] for i, name in enumerate(names.all)}
+    for name in names.labels if is_text else ():
+        columns[name] = typed(pd.Series(columns[name], dtype=object)).tolist()
+    return Cells(columns, np.fromiter(totals.values(), dtype=np.int64, count=len(totals)))
+
+
+def _refuse(cells: Cells, names: ColumnNames, pos_label: Any) -> None:
+    """Raise, as the whole would, if the rows counted so far show a column to be no label or no grouping."""
+    columns = cells.columns
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is said of missing groups is said of the whole
+        y_true = None if names.y_true is None else columns[names.y_true]
+        encode_labels(y_true, columns[names.y_pred], pos_label, counts=cells.counts)
+        for name, kind in names.kinds.items():
+            encode_groups({name: columns[name]}, kind=kind, counts=cells.counts)
+
+
+def scan_parquet(path: Path, engine: str, columns: Sequence[str]) -> Any:
+    """Return a Parquet file as a frame of an engine, read as late and as little as that engine can.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    engine : {"polars", "pyarrow", "duckdb", "dask"}
+        Whose frame.
+    columns : sequence of str
+        What will be needed of it.
+    """
+    module = _module({"dask": "dask.dataframe", "pyarrow": "pyarrow.parquet"}.get(engine, engine), f"engine {engine!r}")
+    if engine == "polars":
+        frame = module.scan_parquet(path, glob=False)
+        check_columns(path.name, columns, nw.from_native(frame).collect_schema().names())
+        return frame
+    if engine == "duckdb":
+        frame = module.read_parquet(str(path))
+        check_columns(path.name, columns, frame.columns)
+        return frame
+    found = _module("pyarrow.parquet", "reading .parquet").read_schema(path).names
+    check_columns(path.name, columns, found)
+    if engine == "pyarrow":
+        return module.read_table(path, columns=list(columns))
+    # With numpy's types whole numbers beside a missing one would be read as fractions.
+    return module.read_parquet(path, columns=list(columns), index=False, dtype_backend="pyarrow")
+
+
+def _module(name: str, purpose: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        package = name.split(".")[0]
+        raise ImportError(f"{purpose} needs {package}: pip install 'sklearn-ethiclens[engines]'") from error
+
+
+# --------------------------------------------------------------------------------------------------------------- text
+def spelled(text: str) -> Any:
+    """Return a text as the boolean or the finite number it spells, or as it is."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            value = kind(text)
+        except ValueError:
+            continue
+        if isfinite(value):
+            return value
+    return text
+
+
+def typed(column: pd.Series) -> pd.Series:
+    """Return a column of text as numbers, or as booleans, if all of it spells such."""
+    values = {text: spelled(text) for text in column.dropna().unique()}
+    kinds = {type(value) for value in values.values()}
+    if str in kinds or (bool in kinds and len(kinds) > 1) or not kinds:
+        return column
+    return column.map(values).infer_objects()

@@ -310,13 +310,14 @@ def count_files(
     totals: dict[tuple[Any, ...], int] = {}
     is_text, limit = files[0].suffix.lower() == ".csv", MAX_CELLS
 
-    def work(path: Path) -> None:
+    def work(path: Path) -> Path:
         nonlocal limit
         for cells in _parts(path, names):
             _add(totals, cells)
             if len(totals) > limit:
                 _refuse(_cells(totals, names, is_text), names, pos_label)
                 limit *= 2
+        return path
 
     done = (_named_errors(work, path) for path in files)
     for _ in with_bar(done, len(files), "files") if verbose else done:
@@ -349,10 +350,10 @@ def _files(paths: Any) -> list[Path]:
     return files
 
 
-def _named_errors(work: Callable[[Path], None], path: Path) -> None:
+def _named_errors(work: Callable[[Path], Path], path: Path) -> Path:
     """Work on a file; an error names it."""
     try:
-        work(path)
+        return work(path)
     except (TypeError, ValueError, OSError) as error:
         text = str(error)
         raise ValueError(text if text.startswith(path.name) else f"{path.name} cannot be counted: {text}") from error
@@ -383,7 +384,7 @@ def _parts(path: Path, names: ColumnNames) -> Iterator[Cells]:
 def _count_by_pandas(frame: pd.DataFrame, names: ColumnNames) -> Cells:
     sizes = frame.groupby(list(names.all), dropna=False, sort=False).size()
     columns = {name: _plain(sizes.index.get_level_values(name).tolist()) for name in names.all}
-    return Cells(columns, sizes.to_numpy(np.int64))
+    return Cells(columns, np.asarray(sizes, dtype=np.int64))
 
 
 def _add(totals: dict[tuple[Any, ...], int], cells: Cells) -> None:
@@ -431,7 +432,10 @@ def scan_parquet(path: Path, engine: str, columns: Sequence[str]) -> Any:
         check_columns(path.name, columns, nw.from_native(frame).collect_schema().names())
         return frame
     if engine == "duckdb":
-        frame = module.read_parquet(str(path))
+        try:
+            frame = module.read_parquet(str(path))
+        except module.Error as error:
+            raise ValueError(f"{path.name} cannot be read: {error}") from error
         check_columns(path.name, columns, frame.columns)
         return frame
     found = _module("pyarrow.parquet", "reading .parquet").read_schema(path).names

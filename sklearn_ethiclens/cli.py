@@ -346,7 +346,7 @@ class _Rows:
                 pos_label=pos_label,
                 missing=missing,
             )
-        columns, controls = ({} if f is None else dict(f.items()) for f in (self.groups, self.controls))
+        columns, controls = ({} if f is None else {str(k): f[k] for k in f} for f in (self.groups, self.controls))
         return Tally._of_columns(self.y_true, self.y_pred, columns, controls, self.counts, pos_label, missing)
 
 

@@ -13,14 +13,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
-from math import inf, isnan
+from math import ceil, inf, isfinite, isnan
+from numbers import Real
 from types import MappingProxyType
 from typing import Any, Literal, get_args
+
+import numpy as np
 
 from sklearn_ethiclens.inference._intervals import check_fraction
 from sklearn_ethiclens.inference._resampling import METHODS, check_n_resamples
 from sklearn_ethiclens.metrics._comparisons import above, below
-from sklearn_ethiclens.metrics._definitions import METRICS, get_metric
+from sklearn_ethiclens.metrics._definitions import METRICS, Metric, get_metric
 from sklearn_ethiclens.metrics._rates import EMPTY
 
 __all__ = ["POLICIES", "Policy", "Rule", "Verdict", "get_policy"]
@@ -53,18 +56,26 @@ class Rule:
     Parameters
     ----------
     metric : str
-        A name in ``METRICS``.
+        A name in ``METRICS`` of a comparison: of two groups, or over all of them.
     minimum, maximum : float, optional
-        The acceptable range, ends included.
+        The acceptable range, ends included; parity lies within it.
     basis : {"interval", "simultaneous", "point", "gap", "significance"}
         "interval": flagged if the interval lies wholly outside the range. "simultaneous": that, and the test that the true
         value is within the range rejects after adjustment for everything judged. "point": the value alone. "gap": the
         absolute value is outside and the signed interval excludes 0. "significance": the value is outside and the test
-        of equal rates rejects; one of the two alone is inconclusive.
+        of equal rates rejects; one of the two alone is inconclusive. A "gap" is a difference, and "significance" is that of
+        one rate.
     absolute : bool
         Whether the range is of the absolute value.
     elevated : float, optional
-        From here on up to ``maximum`` a point is neither cleared nor flagged, and the audit's status fails all the same.
+        From here on up to ``maximum`` a point is neither cleared nor flagged, and the audit's status fails all the same; only
+        with basis "point".
+
+    Raises
+    ------
+    ValueError
+        For a rule that cannot judge: of a metric that compares nothing, on a basis that it does not have, or with limits that
+        parity is outside of, or everything inside.
     """
 
     metric: str
@@ -75,9 +86,14 @@ class Rule:
     elevated: float | None = None
 
     def __post_init__(self) -> None:
-        get_metric(self.metric)
+        metric = get_metric(self.metric)
+        object.__setattr__(self, "metric", metric.name)
+        if metric.kind == "group":
+            raise ValueError(f"{metric.name} is a value of one group, no comparison: it cannot have a rule.")
         if self.minimum is None and self.maximum is None:
             raise ValueError(f"the rule for {self.metric} needs a minimum or a maximum.")
+        for name in ("minimum", "maximum", "elevated"):
+            object.__setattr__(self, name, _limit_of(self.metric, name, getattr(self, name)))
         if self.basis not in get_args(Basis):
             raise ValueError(f"basis must be one of {get_args(Basis)}; got {self.basis!r}.")
         if self.basis == "gap" and self.maximum is None:
@@ -86,6 +102,54 @@ class Rule:
         high = inf if self.maximum is None else self.maximum
         if not low <= high:
             raise ValueError(f"minimum must not exceed maximum; got {self.minimum!r} and {self.maximum!r}.")
+        self._refuse_other_basis(metric)
+        self._refuse_senseless_limits(metric)
+
+    def _refuse_other_basis(self, metric: Metric) -> None:
+        """Refuse a basis that the metric does not have."""
+        if self.basis == "gap" and metric.scale != "difference":
+            raise ValueError(
+                f"a gap is a difference; {metric.name} is a {metric.scale}. Use basis='interval', or the difference of the rate."
+            )
+        of_one_rate = len(metric.rates) == 1 and metric.rates[0] != "f1" and not metric.name.startswith("theil")
+        if self.basis == "significance" and not of_one_rate:
+            raise ValueError(
+                f"basis 'significance' is of the test that two proportions are equal; {metric.name} is no comparison of one "
+                f"proportion. Use basis='interval'."
+            )
+        tested = metric.kind == "pair" and (of_one_rate or metric.name == "equalized_odds_difference")
+        if self.basis == "simultaneous" and not tested:
+            raise ValueError(
+                f"basis 'simultaneous' tests limits on the ratio or difference of one proportion, and on "
+                f"equalized_odds_difference; {metric.name} has no such test and could never be flagged. Use basis='interval'."
+            )
+        if self.basis == "simultaneous" and self.maximum == 0 and (self.absolute or metric.low == 0):
+            raise ValueError(
+                f"basis 'simultaneous' cannot test a maximum of 0: every gap of {metric.name} lies beyond it. Give the largest "
+                f"gap that is acceptable, such as 0.01."
+            )
+        if self.elevated is not None and self.basis != "point":
+            raise ValueError(f"elevated is of points; the rule for {metric.name} has the basis {self.basis!r}.")
+        if self.elevated is not None and (self.maximum is None or self.elevated > self.maximum):
+            raise ValueError(f"elevated must not exceed maximum; got {self.elevated!r} and {self.maximum!r}.")
+
+    def _refuse_senseless_limits(self, metric: Metric) -> None:
+        """Refuse a range that parity is outside of, so that all is flagged, or that nothing can leave."""
+        largest = max(-metric.low, metric.high) if self.absolute else metric.high
+        percent = max(abs(limit) for limit in (self.minimum, self.maximum) if limit is not None)
+        hint = f" Did you mean {percent / 100:g}?" if 1 < percent <= 100 else ""
+        if metric.parity is not None and not (
+            (self.minimum is None or self.minimum <= metric.parity)
+            and (self.maximum is None or self.maximum >= metric.parity)
+        ):
+            raise ValueError(
+                f"the rule {self.describe()!r} would flag parity, which is {metric.parity:g}: a minimum lies at or below it, a "
+                f"maximum at or above.{hint}"
+            )
+        if self.maximum is not None and self.minimum is None and self.maximum > largest:
+            raise ValueError(
+                f"the rule {self.describe()!r} would never flag: {metric.name} is at most {largest:g}.{hint}"
+            )
 
     @property
     def threshold(self) -> float:
@@ -249,8 +313,27 @@ class Policy:
         unknown = sorted(set(self.floors) - set(known))
         if unknown:
             raise ValueError(f"floors must be named by {known}; got {unknown}.")
+        for name, floor in self.floors.items():
+            if not isinstance(floor, int | np.integer) or isinstance(floor, bool) or floor < 0:
+                raise ValueError(f"floors must be whole numbers of at least 0; got {name!r}: {floor!r}.")
+        if not isinstance(self.min_share, Real) or isinstance(self.min_share, bool) or not 0 <= self.min_share < 1:
+            raise ValueError(f"min_share must be a share in [0, 1); got {self.min_share!r}.")
+        if not isinstance(self.rules, list | tuple):
+            raise TypeError(f"rules must be a tuple of Rule objects; got {self.rules!r}.")
+        object.__setattr__(self, "rules", tuple(self.rules))
         _refuse_repeated(self.rules)
+        self._refuse_few_replicates()
         object.__setattr__(self, "floors", MappingProxyType(dict(self.floors)))
+
+    def _refuse_few_replicates(self) -> None:
+        """Refuse a max-T adjustment whose smallest p-value, one in all replicates and the data, is above the level."""
+        level = (1 - self.confidence_level) / 2
+        if self.judges_together and self.multiplicity == "max-t" and (self.n_resamples + 1) * level < 1 - 1e-9:
+            raise ValueError(
+                f"n_resamples={self.n_resamples} can flag nothing at confidence_level={self.confidence_level:g}: the smallest "
+                f"p-value of max-T is 1 / (n_resamples + 1), and {level:.3g} is asked for. Take at least "
+                f"{ceil(1 / level - 1 - 1e-9)} replicates, or multiplicity='holm'."
+            )
 
     def __hash__(self) -> int:
         return hash((self.name, self.rules, self.n_resamples, tuple(sorted(self.floors.items()))))
@@ -302,19 +385,31 @@ class Policy:
         unknown = sorted(set(changes) - {f.name for f in fields(self)})
         if unknown:
             raise TypeError(f"a policy has no {unknown}; it has {sorted(f.name for f in fields(self))}.")
-        given = tuple(changes.pop("rules", self.rules))
+        given = changes.pop("rules", self.rules)
+        if not isinstance(given, list | tuple):
+            raise TypeError(f"rules must be a tuple of Rule objects; got {given!r}.")
         _refuse_repeated(given)
         rules = {rule.metric: rule for rule in given}
+        if thresholds is not None and not isinstance(thresholds, Mapping):
+            raise TypeError(
+                f"thresholds must map a metric to its limit, as {{'disparate_impact': 0.9}}; got {thresholds!r}."
+            )
         for name, limit in (thresholds or {}).items():
             metric = get_metric(name)
             if metric.kind == "group" or metric.parity is None:
                 raise ValueError(f"{metric.name} is no comparison with a parity value; it cannot have a threshold.")
-            old = rules.get(metric.name)
+            old, limit = rules.get(metric.name), _limit_of(metric.name, "threshold", limit)
+            if limit is None:
+                raise ValueError(
+                    f"thresholds of {metric.name} must be a number; got None. Leave it out to keep the policy's."
+                )
             if metric.scale == "ratio":
                 both = old is not None and old.maximum is not None
-                limits: dict[str, Any] = {"minimum": limit, "maximum": 1 / limit if both else None}
+                limits: dict[str, Any] = {"minimum": limit, "maximum": 1 / limit if both and limit > 0 else None}
             else:
                 limits = {"maximum": limit}
+                if old is not None and old.elevated is not None and old.elevated > limit:
+                    limits["elevated"] = None  # nothing is left between the two
             signed = metric.scale == "difference" and metric.low < 0
             rules[metric.name] = replace(old, **limits) if old else Rule(metric.name, absolute=signed, **limits)
         if direction is not None:
@@ -322,7 +417,9 @@ class Policy:
                 raise ValueError(f"direction must be 'below' or 'both'; got {direction!r}.")
             for name, rule in rules.items():
                 if rule.minimum is not None:
-                    rules[name] = replace(rule, maximum=1 / rule.minimum if direction == "both" else None)
+                    rules[name] = replace(
+                        rule, maximum=1 / rule.minimum if direction == "both" and rule.minimum > 0 else None
+                    )
         return replace(self, rules=tuple(rules.values()), **changes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -341,7 +438,21 @@ class Policy:
         return cls(**{**data, **notes, "rules": tuple(Rule(**rule) for rule in data["rules"])})
 
 
+def _limit_of(metric: str, name: str, limit: Any) -> float | None:
+    """Return a limit as a plain float, which can be stored; None where there is none."""
+    if limit is None:
+        return None
+    if not isinstance(limit, Real | np.number) or isinstance(limit, bool) or not isfinite(limit):
+        raise ValueError(f"the rule for {metric} has the {name} {limit!r}; it must be a finite number.")
+    return float(limit) if not isinstance(limit, int) else limit
+
+
 def _refuse_repeated(rules: Sequence[Rule]) -> None:
+    for rule in rules:
+        if not isinstance(rule, Rule):
+            raise TypeError(
+                f"rules must hold Rule objects, such as Rule('disparate_impact', minimum=0.8); got {rule!r}."
+            )
     metrics = [rule.metric for rule in rules]
     repeated = sorted({metric for metric in metrics if metrics.count(metric) > 1})
     if repeated:

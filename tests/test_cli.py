@@ -271,7 +271,7 @@ def test_parquet_without_pyarrow_says_how_to_install_it(run, predictions, monkey
     path = predictions.with_suffix(".parquet")
     path.write_bytes(b"")
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    assert "pip install pyarrow" in error_of(run(*columns(path)))
+    assert "pip install pyarrow" in error_of(run(*columns(path), "--engine", "pandas"))
 
 
 def test_only_the_needed_columns_are_read(run, predictions):

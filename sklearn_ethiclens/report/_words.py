@@ -538,23 +538,44 @@ def further(section: FurtherSection) -> Section:
 
 
 def _table_of(section: FurtherSection) -> Table:
-    header, rows, first = [*map(label, section.columns)], section.rows, [row[0] for row in section.rows]
-    n = len(rows)
+    first, n = [row[0] for row in section.rows], len(section.rows)
+    header, cells, fractions = _columns_of(section)
     caption = f"{label(section.title)}: {n} {'row' if n == 1 else 'rows'}"
     runs = [i for i in range(n) if not i or first[i] != first[i - 1]]
     in_blocks = len(header) > 1 and all(isinstance(v, str) for v in first) and len(set(first)) == len(runs) < n
-    cells = [tuple(map(cell, row)) for row in rows]
     # The columns before the first fraction say whose a row is, up to four of them.
-    fractions = [j for j in range(len(header)) if any(isinstance(row[j], float) for row in rows)]
     keys = min([*fractions, 4]) - in_blocks
     keys = keys if 0 < keys < len(header) - in_blocks else 1
     if not in_blocks:
-        return Table(tuple(header), (("", tuple(cells)),), keys, caption)
+        return Table(header, (("", cells),), keys, caption)
     blocks = tuple(
         (f"{header[0]}: {cells[start][0]}", tuple(row[1:] for row in cells[start:stop]))
         for start, stop in pairwise([*runs, n])
     )
-    return Table(tuple(header[1:]), blocks, keys, caption)
+    return Table(header[1:], blocks, keys, caption)
+
+
+def _columns_of(section: FurtherSection) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], list[int]]:
+    """Return header, cells and which columns hold fractions; the ends of an interval stand beside its value."""
+    names, columns = section.columns, list(zip(*section.rows, strict=True))
+    header, shown, fractions = [], [], []
+    j = 0
+    while j < len(names):
+        fraction = any(isinstance(value, float) for value in columns[j])
+        fractions += [len(header)] * fraction
+        header.append(label(names[j]))
+        if fraction and tuple(names[j + 1 : j + 3]) in ((f"{names[j]}_low", f"{names[j]}_high"), ("low", "high")):
+            shown.append([_with_interval(*values) for values in zip(*columns[j : j + 3], strict=True)])
+            j += 3
+        else:
+            shown.append([cell(value) for value in columns[j]])
+            j += 1
+    return tuple(header), tuple(zip(*shown, strict=True)), fractions
+
+
+def _with_interval(value: Any, low: Any, high: Any) -> str:
+    ends = [end for end in (low, high) if isinstance(end, float) and not isnan(end)]
+    return f"{cell(value)} {interval(low, high)}" if len(ends) == 2 else cell(value)
 
 
 def cell(value: Any) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn_ethiclens._findings import Finding, Reference, Section
 from sklearn_ethiclens._score_tally import N_BINS, ScoreTally
 from sklearn_ethiclens._tally import Tally
-from sklearn_ethiclens._validation import MISSING, check_aligned, encode_outcomes, show
+from sklearn_ethiclens._validation import MISSING, check_aligned, check_apart, encode_outcomes, show
 from sklearn_ethiclens.inference._intervals import Bounds, normal_quantile, wilson_interval
 from sklearn_ethiclens.inference._scores import (
     LEAST_CLASS,
@@ -395,8 +395,7 @@ def reliability_table(
     low, high = wilson_interval(positives, counts, confidence_level=confidence_level)
     filled = np.where(counts > 0, counts, np.nan)
     n_edges = edges.size - 1
-    data: dict[str, Any] = {name: [v for v in values for _ in range(n_edges)] for name, values in groups.items()}
-    data |= {
+    data: dict[str, Any] = {
         "bin_low": np.tile(edges[:-1], scores.n_groups),
         "bin_high": np.tile(edges[1:], scores.n_groups),
         "n": counts,
@@ -405,4 +404,6 @@ def reliability_table(
         "low": low,
         "high": high,
     }
-    return pd.DataFrame(data)
+    check_apart(list(groups), data, "the reliability table")
+    people = {name: [v for v in values for _ in range(n_edges)] for name, values in groups.items()}
+    return pd.DataFrame(people | data)

@@ -467,25 +467,29 @@ class Audit:
         found = data.get("schema") if isinstance(data, dict) else None
         if found != SCHEMA:
             raise ValueError(f"a stored audit has the schema {SCHEMA!r}; got {found!r}.")
-        return cls(
-            tally=Tally.from_dict(data["tally"]),
-            findings=tuple(_finding_from_json(f) for f in data["findings"]),
-            policy=Policy.from_dict(data["policy"]),
-            parameters=data["parameters"],
-            provenance=data["provenance"],
-            tests=tuple(
-                {k: _number(v) if k in ("statistic", "pvalue") else v for k, v in t.items()} for t in data["tests"]
-            ),
-            references=tuple(
-                Reference(_unname(r["attribute"]), _ungroup(r["group"]), r["given"], r["sufficient"])
-                for r in data["references"]
-            ),
-            composite=_headline_from_json(data["composite"]),
-            minimum_disparate_impact=_headline_from_json(data["minimum_disparate_impact"]),
-            notes=tuple(data["notes"]),
-            sections=tuple(map(_section_from_json, data["sections"])),
-            run=data["run"],
-        )
+        try:
+            return cls(
+                tally=Tally.from_dict(data["tally"]),
+                findings=tuple(_finding_from_json(f) for f in data["findings"]),
+                policy=Policy.from_dict(data["policy"]),
+                parameters=data["parameters"],
+                provenance=data["provenance"],
+                tests=tuple(
+                    {k: _number(v) if k in ("statistic", "pvalue") else v for k, v in t.items()} for t in data["tests"]
+                ),
+                references=tuple(
+                    Reference(_unname(r["attribute"]), _ungroup(r["group"]), r["given"], r["sufficient"])
+                    for r in data["references"]
+                ),
+                composite=_headline_from_json(data["composite"]),
+                minimum_disparate_impact=_headline_from_json(data["minimum_disparate_impact"]),
+                notes=tuple(data["notes"]),
+                sections=tuple(map(_section_from_json, data["sections"])),
+                run=data["run"],
+            )
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            said = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+            raise ValueError(f"this stored audit is damaged, or of another version of the package: {said}.") from error
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Audit):
@@ -790,8 +794,10 @@ def _intersections(intersections: Any, attributes: tuple[str, ...]) -> tuple[tup
         names = tuple(name.strip() for name in entry.split("*")) if isinstance(entry, str) else tuple(entry)
         unknown = [name for name in names if name not in attributes]
         if unknown:
+            scan = any(str(name).strip().lower().startswith("scan") for name in unknown)
             raise ValueError(
                 f"intersections name {listing(unknown)}; the sensitive features are {listing(attributes)}."
+                f"{' A scan is asked for by that word alone: intersections=' + repr('scan') + '.' if scan else ''}"
             )
         if len(names) < 2 or len(set(names)) < len(names):
             raise ValueError(f"an intersection combines at least 2 different attributes; got {names!r}.")

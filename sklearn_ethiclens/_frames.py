@@ -145,7 +145,7 @@ def count_cells(frame: Any, names: ColumnNames, *, pos_label: Any = None, weight
         check_columns("frame", names.all, list(native.columns))
         return Cells({name: native[name] for name in names.all}, None)
     with _known_warnings(native):
-        wide = _lazy(native)
+        wide = _lazy(native, names)
         schema = wide.collect_schema()
         wanted = (*names.all, *([weight] if weight is not None else []))
         check_columns("frame", wanted, schema.names())
@@ -189,10 +189,12 @@ def check_columns(what: str, wanted: Sequence[str], found: Sequence[Any]) -> Non
         raise ValueError(f"{what} repeats the column {listing(repeated)}; give each column its own name.")
 
 
-def _lazy(native: Any) -> nw.LazyFrame[Any]:
+def _lazy(native: Any, names: ColumnNames) -> nw.LazyFrame[Any]:
     arrow = nw.dependencies.get_pyarrow()
     if arrow is not None and isinstance(native, arrow.Table):
         native = _without_dictionaries(native)
+    elif nw.dependencies.is_dask_dataframe(native):
+        native = _without_arrow_types(native, names)
     try:
         return nw.from_native(native).lazy()
     except TypeError as error:
@@ -208,6 +210,20 @@ def _without_dictionaries(table: Any) -> Any:
         if str(column.type).startswith("dictionary"):
             table = table.set_column(i, column.name, table.column(i).cast(column.type.value_type))
     return table
+
+
+def _without_arrow_types(frame: Any, names: ColumnNames) -> Any:
+    """Return a dask frame with those of pandas' pyarrow types changed that pandas cannot group by if values are missing."""
+    types: dict[str, Any] = {}
+    for name in names.all:
+        dtype = frame.dtypes.get(name)
+        if not isinstance(dtype, pd.ArrowDtype):
+            continue
+        if dtype.kind == "f":
+            types[name] = "Float32" if dtype.itemsize == 4 else "Float64"
+        elif str(dtype.pyarrow_dtype).startswith("dictionary"):
+            types[name] = pd.ArrowDtype(dtype.pyarrow_dtype.value_type)
+    return frame.astype(types) if types else frame
 
 
 def _check_types(names: ColumnNames, schema: Mapping[str, Any]) -> None:
@@ -442,8 +458,8 @@ def scan_parquet(path: Path, engine: str, columns: Sequence[str]) -> Any:
     check_columns(path.name, columns, found)
     if engine == "pyarrow":
         return module.read_table(path, columns=list(columns))
-    # With numpy's types whole numbers beside a missing one would be read as fractions.
-    return module.read_parquet(path, columns=list(columns), index=False, dtype_backend="pyarrow")
+    # With the types of numpy whole numbers beside a missing one would be read as fractions.
+    return module.read_parquet(path, columns=list(columns), index=False, dtype_backend="numpy_nullable")
 
 
 def _module(name: str, purpose: str) -> ModuleType:

@@ -30,6 +30,7 @@ _WORDS = {
     "false_positive_rate": "false positive rate",
 }
 _DEPTH = 2  # attributes combined where no number is given
+_MOST_DIGITS = 9  # of that number; more than there are attributes means all of them
 _LEAST_ROWS, _LEAST_OUTCOMES = 30, 10  # whatever the policy's floors
 _SHOWN = 10
 _MOST_MEMBERSHIPS = 50_000_000
@@ -75,9 +76,9 @@ def scan_depth(intersections: Any) -> int | None:
         return None
     if not colon:
         return _DEPTH
-    if not depth.isdecimal() or int(depth) < 1:
+    if not depth.isdecimal() or not 0 < len(depth.lstrip("0")) <= _MOST_DIGITS:
         raise ValueError(
-            f"intersections='scan:k' combines up to k attributes, a whole number of at least 1; got {intersections!r}."
+            f"intersections='scan:k' combines up to k attributes, a whole number of at least 1; got {intersections!r:.80}."
         )
     return int(depth)
 

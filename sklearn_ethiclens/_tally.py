@@ -22,6 +22,7 @@ from sklearn_ethiclens._validation import (
     Labels,
     as_scalar,
     check_aligned,
+    check_apart,
     encode_groups,
     encode_labels,
     listing,
@@ -426,6 +427,9 @@ class Tally:
 
     def frame(self) -> pd.DataFrame:
         """Return one row a group: the attributes, ``n``, and ``tp, fp, fn, tn`` (or ``selected`` without labels)."""
+        check_apart(
+            self.attributes, ("n", *(("tp", "fp", "fn", "tn") if self.labelled else ("selected",))), "the table"
+        )
         data: dict[str, Any] = {name: [group[i] for group in self.groups] for i, name in enumerate(self.attributes)}
         data["n"] = self.counts.sum((1, 2))
         if self.labelled:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 from warnings import warn
@@ -124,6 +124,13 @@ def listing(values: Sequence[Any], shown: int = _SHOWN) -> str:
     """Return values as a list for a message, cut after ``shown`` of them."""
     more = f", ... ({len(values)} in all)" if len(values) > shown else ""
     return "[" + ", ".join(repr(v) for v in values[:shown]) + more + "]"
+
+
+def check_apart(names: Sequence[str], columns: Iterable[str], table: str) -> None:
+    """Refuse attributes that are called as a column of a table: one would stand in place of the other."""
+    shared = [name for name in names if name in set(columns)]
+    if shared:
+        raise ValueError(f"{table} has columns called {listing(shared)} itself; give these attributes other names.")
 
 
 # ----------------------------------------------------------------------------------------------------------- columns

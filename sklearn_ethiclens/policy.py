@@ -394,11 +394,11 @@ class Policy:
             raise TypeError(
                 f"thresholds must map a metric to its limit, as {{'disparate_impact': 0.9}}; got {thresholds!r}."
             )
-        for name, limit in (thresholds or {}).items():
+        for name, asked in (thresholds or {}).items():
             metric = get_metric(name)
             if metric.kind == "group" or metric.parity is None:
                 raise ValueError(f"{metric.name} is no comparison with a parity value; it cannot have a threshold.")
-            old, limit = rules.get(metric.name), _limit_of(metric.name, "threshold", limit)
+            old, limit = rules.get(metric.name), _limit_of(metric.name, "threshold", asked)
             if limit is None:
                 raise ValueError(
                     f"thresholds of {metric.name} must be a number; got None. Leave it out to keep the policy's."

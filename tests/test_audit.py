@@ -915,6 +915,7 @@ def test_rejudging_keeps_what_was_added_of_the_data():
         ("not json", "this is no stored audit"),
         ("{}", "a stored audit has the schema 'sklearn-ethiclens/audit/1'; got None"),
         ('{"schema": "other/2"}', "got 'other/2'"),
+        ('{"schema": "sklearn-ethiclens/audit/1"}', "damaged, or of another version of the package: it lacks 'tally'"),
         ("[1]", "got None"),
     ],
 )

@@ -898,3 +898,15 @@ def test_resample_refuses_what_does_not_go_through_folds(injection, message):
     X, y, *_ = rows()
     with pytest.raises(TypeError, match=message):
         resample(X, y, injection)
+
+
+def test_names_of_columns_in_place_of_one_are_told_from_values():
+    X = pd.DataFrame({"sex": ["f", "m", "f"], "race": ["x", "y", "y"]})
+    with pytest.raises(ValueError, match=r"the name of one column, or its values; got the names \['sex', 'race'\]"):
+        inject(X, [1, 0, 1], sensitive_features=["sex", "race"], rate=0.5)
+    levels = X.set_axis(pd.MultiIndex.from_product([["a"], X.columns]), axis=1)
+    with pytest.raises(ValueError, match=r"a name of several levels: pass its values, X\[\('a', 'sex'\)\]"):
+        inject(levels, [1, 0, 1], sensitive_features=("a", "sex"), rate=0.5)
+    given = {"group": "f", "rate": 1.0}
+    by_values = inject(levels, [1, 0, 1], sensitive_features=levels[("a", "sex")], **given)
+    assert by_values.y.tolist() == [0, 0, 0]

@@ -19,6 +19,7 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from sklearn_ethiclens import METRICS, MISSING, BiasInjector, Tally, audit, datasets, make_biased_classification
 from sklearn_ethiclens.datasets import Truth
+from sklearn_ethiclens.exceptions import MissingGroupsWarning
 from sklearn_ethiclens.metrics import SCORE_METRICS
 from tests._shared import case
 
@@ -698,6 +699,7 @@ IMPOSSIBLE = {
     "a perfect score": ({"auc": 1.0}, r"auc must lie in \[0\.5, 1\); got 1\.0"),
     "a score of some groups": ({"auc": {"F": 0.7}}, "none for group 'M'"),
     "a slope that turns the score over": ({"calibration_slope": -1.0}, "calibration_slope must lie in"),
+    "an endless ratio": ({"disparate_impact": float("inf")}, r"disparate_impact must lie in \[0, inf\); got inf"),
     "an unknown outcome": ({"outcome": "good"}, "outcome must be one of"),
     "an unknown reference": ({"reference": "X"}, r"reference must be one of \['F', 'M'\]; got 'X'"),
 }
@@ -721,6 +723,13 @@ def test_what_cannot_be_is_refused_and_says_why(given, message):
         ("FM", TypeError, "groups must be a sequence of labels"),
         ([("F", "x"), ("M",)], ValueError, "different numbers of attributes"),
         ({"sex": {"F": 0.4, "M": 0.5}, "race": ["x", "y"]}, ValueError, r"they add up to 0\.9"),
+        ({"sex": ["F", "M"], "race": ["x"]}, ValueError, r"the values of 'race': .*two groups; got \['x'\]"),
+        (
+            {"sex": ["F", "M"], "race": [("x", "y"), ("z", "y")]},
+            ValueError,
+            "the values of 'race' must be single labels",
+        ),
+        (["F", None, float("nan")], ValueError, r"'\(missing\)' stands more than once"),
     ],
 )
 def test_groups_that_are_none_are_refused(groups, error, message):
@@ -738,12 +747,67 @@ def test_groups_that_are_none_are_refused(groups, error, message):
         ({"proxy_strength": 1.5}, r"proxy_strength must be a correlation in \[0, 1\]; got 1\.5"),
         ({"classes": (1, 1)}, "two different labels"),
         ({"classes": "no"}, "negative and the positive label"),
+        ({"classes": (None, 1)}, r"classes must be text, numbers or booleans; got \(None, 1\)"),
+        ({"classes": (float("nan"), 1)}, "classes must be text, numbers or booleans"),
+        ({"classes": ([0], [1])}, "classes must be text, numbers or booleans"),
+        ({"classes": (0, 0.5)}, "a fraction reads as a score"),
         ({"random_state": -1}, "random_state must be"),
     ],
 )
 def test_rows_that_cannot_be_drawn_are_refused(given, message):
     with pytest.raises(ValueError, match=message):
         BiasInjector(**given).sample(10)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"labelled": "no"}, "labelled must be True or False; got 'no'"),
+        ({"labelled": None}, "labelled must be True or False"),
+        ({"by_score": "no"}, "by_score must be True or False; got 'no'"),
+        ({"attribute": 3}, "attribute must be a name, .*; got 3"),
+    ],
+)
+def test_values_of_another_kind_are_refused(given, message):
+    with pytest.raises(TypeError, match=message):
+        BiasInjector(**given).sample(10)
+
+
+@pytest.mark.parametrize("label", [None, float("nan"), np.nan, pd.NA, pd.NaT, MISSING], ids=repr)
+def test_a_group_without_a_name_is_the_missing_bucket_whatever_names_it(label):
+    injector = BiasInjector({"a": 0.6, label: 0.4}, base_rate={"a": 0.5, label: 0.4}, disparate_impact={label: 0.5})
+    assert injector.population["group"].tolist() == ["a", MISSING]
+    assert injector.truth.value("disparate_impact", MISSING) == pytest.approx(0.5)
+    made = injector.sample(2000)
+    assert set(made.sensitive_features["group"].dropna()) == {"a"}
+    assert made.proxies == {"proxy_0": ("group", MISSING)}
+    assert np.isfinite(made.X.to_numpy()).all()
+    with pytest.warns(MissingGroupsWarning):
+        found = audit(
+            made.y, made.y_pred, sensitive_features=made.sensitive_features, reference=made.reference, n_resamples=100
+        )
+    assert [r.group for r in found.references] == ["a"]
+    reversed_ = BiasInjector(["a", label], reference=(label,), selection_rate=0.5).sample(2000)
+    with pytest.warns(MissingGroupsWarning):
+        found = audit(
+            reversed_.y,
+            reversed_.y_pred,
+            sensitive_features=reversed_.sensitive_features,
+            reference=reversed_.reference,
+            n_resamples=100,
+        )
+    assert found.references[0].group is MISSING
+
+
+def test_from_a_tally_of_one_group_is_refused_and_controls_are_summed_over():
+    counts = np.array([[[3, 1], [2, 4]], [[0, 0], [0, 0]]])
+    with pytest.raises(ValueError, match=r"rows of at least two groups; it has of \[\('a',\)\]"):
+        BiasInjector.from_tally(Tally(("race",), (("a",), ("b",)), counts))
+    keys = (("a", "x"), ("a", "y"), ("b", "x"))
+    counts = np.array([[[3, 1], [2, 4]], [[1, 2], [2, 5]], [[4, 4], [3, 1]]])
+    tally = Tally(("race", "job"), keys, counts, controls=("job",))
+    injector, plain = BiasInjector.from_tally(tally), BiasInjector.from_tally(tally.marginal(("race",)))
+    assert injector.population.equals(plain.population)
 
 
 @pytest.mark.parametrize("n", [0, -1, 10.0, True])
@@ -953,3 +1017,10 @@ def test_everything_public_is_found_where_it_is_said_to_be():
     assert {"BiasInjector", "Truth", "inject", "make_biased_classification"} <= set(dir(datasets))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         datasets.nothing  # noqa: B018
+
+
+def test_a_population_table_of_an_attribute_called_as_a_column_of_it_is_refused():
+    injector = BiasInjector({"share": ["a", "b"], "sex": ["F", "M"]})
+    with pytest.raises(ValueError, match=r"the population table has columns called \['share'\] itself"):
+        injector.population  # noqa: B018
+    assert set(injector.sample(50).sensitive_features) == {"share", "sex"}

@@ -5,6 +5,7 @@ import json
 import math
 import pickle
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -141,11 +142,40 @@ def test_a_rule_says_its_range(rule, words):
         ({"metric": "selection_rate_difference", "minimum": -0.1, "basis": "gap"}, "maximum"),
         ({"metric": "disparate_impact", "minimum": NAN}, "minimum"),
         ({"metric": "disparate_impact", "minimum": 1.2, "maximum": 0.8}, "minimum"),
+        ({"metric": "disparate_impact", "minimum": "0.8"}, "has the minimum '0.8'; it must be a finite number"),
+        ({"metric": "disparate_impact", "minimum": True}, "must be a finite number"),
+        ({"metric": "selection_rate_difference", "maximum": float("inf")}, "must be a finite number"),
+        ({"metric": "accuracy", "minimum": 0.9}, "accuracy is a value of one group, no comparison"),
+        (
+            {"metric": "accuracy_ratio", "maximum": 0.1, "basis": "gap"},
+            "a gap is a difference; accuracy_ratio is a ratio",
+        ),
+        ({"metric": "f1_ratio", "minimum": 0.9, "basis": "significance"}, "no comparison of one proportion"),
+        ({"metric": "equalized_odds_difference", "maximum": 0.1, "basis": "significance"}, "no comparison of one"),
+        ({"metric": "average_odds_error", "maximum": 0.1, "basis": "simultaneous"}, "could never be flagged"),
+        ({"metric": "composite_bias_score", "minimum": 0.7, "basis": "simultaneous"}, "could never be flagged"),
+        ({"metric": "demographic_parity_ratio", "minimum": 0.7, "basis": "simultaneous"}, "could never be flagged"),
+        ({"metric": "equalized_odds_difference", "maximum": 0, "basis": "simultaneous"}, "cannot test a maximum of 0"),
+        ({"metric": "disparate_impact", "minimum": 0.8, "elevated": 0.9}, "elevated is of points"),
+        ({"metric": "accuracy_difference", "maximum": 0.1, "elevated": 0.2, "basis": "point"}, "exceed maximum"),
+        ({"metric": "disparate_impact", "minimum": 80}, r"would flag parity, which is 1: .*Did you mean 0\.8\?"),
+        ({"metric": "equalized_odds_difference", "maximum": -0.1}, "would flag parity, which is 0"),
+        (
+            {"metric": "equalized_odds_difference", "maximum": 10},
+            r"would never flag: .* at most 1\. Did you mean 0\.1\?",
+        ),
     ],
 )
 def test_a_rule_that_cannot_judge_is_refused_when_it_is_made(keywords, message):
     with pytest.raises(ValueError, match=message):
         Rule(**keywords)
+
+
+def test_a_rule_keeps_the_metric_by_its_own_name_and_limits_as_plain_numbers():
+    rule = Rule("adverse_impact_ratio", minimum=np.float32(0.5))
+    assert rule == Rule("disparate_impact", minimum=0.5)
+    assert type(rule.minimum) is float
+    assert Policy("mine", "", rules=(rule,)).rule("disparate_impact") is rule
 
 
 # --------------------------------------------------------------------------------------------------- the named policies
@@ -260,11 +290,43 @@ def test_fields_are_replaced_by_name():
         ({"reference": "largest"}, ValueError, "reference must be 'highest_rate', 'first' or 'highest_value'"),
         ({"floors": {"people": 3}}, ValueError, r"floors must be named by .*'total'.*got \['people'\]"),
         ({"rules": (DI, DI_BOTH)}, ValueError, r"at most one rule; \['disparate_impact'\]"),
+        ({"rules": DI}, TypeError, "rules must be a tuple of Rule objects"),
+        ({"rules": ({"metric": "disparate_impact", "minimum": 0.8},)}, TypeError, "rules must hold Rule objects"),
+        ({"thresholds": ["disparate_impact"]}, TypeError, "thresholds must map a metric to its limit"),
+        ({"thresholds": {"disparate_impact": "0.9"}}, ValueError, "the threshold '0.9'; it must be a finite number"),
+        ({"thresholds": {"disparate_impact": None}}, ValueError, "must be a number; got None"),
+        ({"floors": {"rows": "30"}}, ValueError, "floors must be whole numbers of at least 0; got 'rows': '30'"),
+        ({"floors": {"rows": -1}}, ValueError, "floors must be whole numbers"),
+        ({"min_share": 2}, ValueError, r"min_share must be a share in \[0, 1\); got 2"),
     ],
 )
 def test_a_wrong_override_is_refused(keywords, error, message):
     with pytest.raises(error, match=message):
         POLICIES["ethiclens"].replace(**keywords)
+
+
+def test_a_threshold_below_the_elevated_band_leaves_no_band():
+    rule = POLICIES["assessor"].replace(thresholds={"statistical_parity_difference": 0.03}).rules[1]
+    assert (rule.maximum, rule.elevated) == (0.03, None)
+    wider = POLICIES["assessor"].replace(thresholds={"statistical_parity_difference": 0.07}).rules[1]
+    assert (wider.maximum, wider.elevated) == (0.07, 0.05)
+
+
+def test_no_minimum_has_no_maximum_on_the_other_side():
+    none = POLICIES["ethiclens"].replace(direction="both", thresholds={"disparate_impact": 0})
+    assert (none.rule("disparate_impact").minimum, none.rule("disparate_impact").maximum) == (0, None)
+
+
+def test_replicates_too_few_for_the_level_of_max_t_are_refused():
+    # The smallest p-value of n replicates is 1 / (n + 1); .0025 needs 399 of them.
+    calibrated = POLICIES["calibrated"]
+    with pytest.raises(ValueError, match="n_resamples=398 can flag nothing .* Take at least 399 replicates"):
+        calibrated.replace(n_resamples=398, confidence_level=0.995)
+    assert calibrated.replace(n_resamples=399, confidence_level=0.995).n_resamples == 399
+    assert calibrated.replace(n_resamples=100, confidence_level=0.995, multiplicity="holm").multiplicity == "holm"
+    assert (
+        POLICIES["ethiclens"].replace(n_resamples=100, confidence_level=0.999, multiplicity="max-t").n_resamples == 100
+    )
 
 
 # -------------------------------------------------------------------------------------------------------------- storing

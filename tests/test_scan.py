@@ -51,7 +51,9 @@ def test_depth_is_read(asked, depth):
     assert scan_depth(asked) == depth
 
 
-@pytest.mark.parametrize("asked", ["scan:", "scan:0", "scan:-1", "scan:two", "scan:1.5"])
+@pytest.mark.parametrize(
+    "asked", ["scan:", "scan:0", "scan:000", "scan:-1", "scan:two", "scan:1.5", "scan:" + "9" * 5000]
+)
 def test_a_depth_that_is_no_number_is_refused(asked, tally):
     with pytest.raises(ValueError, match="a whole number of at least 1; got"):
         audit_tally(tally, intersections=asked)
@@ -188,6 +190,12 @@ def test_groups_without_rows_are_no_subgroups(tally):
         tally.attributes, (*tally.groups, ("F", "e", "x")), np.concatenate([tally.counts, np.zeros((1, 2, 2))])
     )
     assert scan_section(wider, 2, policy=POLICY, **LOOSE) == scan_section(tally, 2, policy=POLICY, **LOOSE)
+
+
+@pytest.mark.parametrize("asked", ["Scan", ["scan"], ("scan:2",)])
+def test_a_scan_asked_for_in_other_words_is_told_how(asked, tally):
+    with pytest.raises(ValueError, match="A scan is asked for by that word alone: intersections='scan'"):
+        audit_tally(tally, intersections=asked)
 
 
 def test_too_many_combinations_are_refused(monkeypatch, tally):

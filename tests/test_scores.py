@@ -1058,3 +1058,8 @@ def test_the_command_lists_metrics_of_scores(run):
     for name in SCORE_METRICS:
         assert name in out
     assert "Hanley and McNeil" in run("metrics", "roc_auc")[1]
+
+
+def test_a_reliability_table_of_an_attribute_called_as_a_column_of_it_is_refused():
+    with pytest.raises(ValueError, match=r"the reliability table has columns called \['n'\] itself"):
+        reliability_table([1, 0], [0.2, 0.8], sensitive_features={"n": ["a", "b"]})

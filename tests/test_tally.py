@@ -410,3 +410,12 @@ def test_counts_of_a_whole_nation_do_not_overflow():
 def test_repr_says_size_and_attributes():
     assert repr(small()) == "<Tally of 6 rows, 4 groups of sex & race, labelled>"
     assert repr(small(None)) == "<Tally of 6 rows, 4 groups of sex & race, no labels>"
+
+
+@pytest.mark.parametrize("name", ["n", "tp"])
+def test_a_table_of_an_attribute_called_as_a_column_of_it_is_refused(name):
+    tally = Tally.from_predictions([1, 0], [1, 0], sensitive_features={name: ["a", "b"]})
+    with pytest.raises(ValueError, match=f"columns called \\['{name}'\\] itself; give these attributes other names"):
+        tally.frame()
+    free = Tally.from_predictions(None, [1, 0], sensitive_features={"tp": ["a", "b"]}).frame()
+    assert free["tp"].tolist() == ["a", "b"]

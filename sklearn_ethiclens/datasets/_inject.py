@@ -393,6 +393,19 @@ def _read(X: Any, y: Any, sensitive: Any, weight: Any, y_score: Any, pos_label: 
         j = position_of(sensitive, X, "sensitive_features")
         name, sensitive = str(sensitive), copied(column_at(X, j))
     else:
+        names = frame_columns(X) or []
+        listed = isinstance(sensitive, list | tuple) and all(
+            isinstance(name, str) and name in names for name in sensitive
+        )
+        if listed and sensitive and len(sensitive) != len(cast(Any, X)):
+            raise ValueError(
+                f"sensitive_features must be the name of one column, or its values; got the names {listing(list(sensitive))}. "
+                f"Pass one name, or for groups of several columns their values joined."
+            )
+        if isinstance(sensitive, tuple) and sensitive in names:
+            raise ValueError(
+                f"sensitive_features={sensitive!r} is a name of several levels: pass its values, X[{sensitive!r}]."
+            )
         columns = sensitive_columns(sensitive)
         if len(columns) > 1:
             raise ValueError(

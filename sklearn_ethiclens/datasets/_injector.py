@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
 from sklearn_ethiclens._tally import Tally
-from sklearn_ethiclens._validation import MISSING, as_scalar, sort_labels
+from sklearn_ethiclens._validation import MISSING, as_scalar, listing, sort_labels
 from sklearn_ethiclens.datasets._inject import inject, resample
+from sklearn_ethiclens.datasets._lots import as_label
 from sklearn_ethiclens.datasets._population import Floats, Population, by_group, make_population
 from sklearn_ethiclens.datasets._truth import Truth
 from sklearn_ethiclens.inference._resampling import as_seed
@@ -201,6 +202,10 @@ class BiasInjector(BaseEstimator):
         ValueError
             If fewer than two groups have rows.
 
+        Notes
+        -----
+        Control features are summed over: the population is that of the audited attributes.
+
         Examples
         --------
         >>> tally = Tally.from_counts({"F": {"n": 100, "selected": 45}, "M": {"n": 100, "selected": 60}})
@@ -209,9 +214,13 @@ class BiasInjector(BaseEstimator):
         """
         if not isinstance(tally, Tally):
             raise TypeError(f"tally must be a Tally; got {type(tally).__name__}.")
+        if tally.controls:
+            tally = tally.marginal(tally.audited)
         table = {
             group: counts for group, counts in zip(tally.groups, tally.counts.tolist(), strict=True) if np.sum(counts)
         }
+        if len(table) < 2:
+            raise ValueError(f"tally must have rows of at least two groups; it has of {listing(list(table))}.")
         bare = len(tally.attributes) == 1 and not any(isinstance(group[0], tuple) for group in table)
         key = {group: group[0] if bare else group for group in table}
         n_rows = {group: int(np.sum(counts)) for group, counts in table.items()}
@@ -424,7 +433,12 @@ class BiasInjector(BaseEstimator):
     def _check_classes(self) -> NDArray[Any]:
         if not isinstance(self.classes, tuple | list | np.ndarray) or len(self.classes) != 2:
             raise ValueError(f"classes must be the negative and the positive label; got {self.classes!r}.")
-        negative, positive = (as_scalar(label) for label in self.classes)
+        negative, positive = (as_label(label) for label in self.classes)
+        for label in (negative, positive):
+            if label is MISSING or not isinstance(label, Hashable) or isinstance(label, tuple):
+                raise ValueError(f"classes must be text, numbers or booleans; got {self.classes!r}.")
+            if isinstance(label, float) and not label.is_integer():
+                raise ValueError(f"classes must be labels; a fraction reads as a score; got {self.classes!r}.")
         if negative == positive:
             raise ValueError(f"classes must be two different labels; got {self.classes!r}.")
         if type(negative) is type(positive) and isinstance(negative, bool | int | float):
@@ -441,6 +455,8 @@ class BiasInjector(BaseEstimator):
                 continue
             if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
                 raise ValueError(f"{name} must be a whole number of at least 0; got {value!r}.")
+        if not isinstance(self.by_score, bool | np.bool_):
+            raise TypeError(f"by_score must be True or False; got {self.by_score!r}.")
         strength = self.proxy_strength
         number = isinstance(strength, int | float | np.number) and not isinstance(strength, bool)
         if not number or not 0 <= strength <= 1:

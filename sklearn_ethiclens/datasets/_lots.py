@@ -56,7 +56,7 @@ def plan_rates(
         rate = default
     if not isinstance(rate, Mapping):
         return dict.fromkeys(named, as_rate(rate))
-    keys = [_label(key) for key in rate]
+    keys = [as_label(key) for key in rate]
     of_groups = bool(keys) and all(key in groups for key in keys)
     of_labels = bool(keys) and labels is not None and all(key in labels for key in keys)
     if of_groups and of_labels:
@@ -94,15 +94,16 @@ def named_groups(group: Any, groups: tuple[Any, ...]) -> list[Any]:
 
 def known(value: Any, among: tuple[Any, ...], argument: str) -> Any:
     """Return a label as it occurs; None, NaN and pandas.NA name the missing bucket."""
-    label = _label(value)
+    label = as_label(value)
     for one in among:
         if one is label or (one is not MISSING and label is not MISSING and one == label):
             return one
     raise ValueError(f"{argument} must be one of {listing(list(among))}; got {label!r}.")
 
 
-def _label(value: Any) -> Any:
-    if value is None or value is MISSING or (np.ndim(value) == 0 and pd.isna(value)):
+def as_label(value: Any) -> Any:
+    """Return a label as a plain scalar; None, NaN, NaT and pandas.NA are the missing bucket."""
+    if value is None or value is MISSING or (pd.api.types.is_scalar(value) and pd.isna(value)):
         return MISSING
     return as_scalar(value)
 

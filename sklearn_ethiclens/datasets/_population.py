@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import isfinite, sqrt
+from math import isfinite, isinf, sqrt
 from numbers import Real
 from typing import Any
 
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
-from sklearn_ethiclens._validation import as_scalar, listing, show, sort_labels
+from sklearn_ethiclens._validation import check_apart, listing, show, sort_labels
+from sklearn_ethiclens.datasets._lots import as_label
 
 Floats = NDArray[np.float64]
 Group = tuple[Any, ...]
@@ -85,17 +86,15 @@ class Population:
 
     def frame(self) -> pd.DataFrame:
         """Return one row a group: its values, share, rates and probabilities (of the group) of tp, fp, fn, tn."""
-        data: dict[str, Any] = {
-            name: pd.Series([group[i] for group in self.groups]) for i, name in enumerate(self.attributes)
-        }
-        data["share"] = self.shares
-        data["selection_rate"] = self.cells[:, :, 1].sum(1)
+        data: dict[str, Any] = {"share": self.shares, "selection_rate": self.cells[:, :, 1].sum(1)}
         if self.labelled:
             data |= self.rates
             data |= {"auc": self.auc, "calibration_shift": self.shift, "calibration_slope": self.slope}
             data |= {"tp": self.cells[:, 1, 1], "fp": self.cells[:, 0, 1]}
             data |= {"fn": self.cells[:, 1, 0], "tn": self.cells[:, 0, 0]}
-        return pd.DataFrame(data)
+        check_apart(self.attributes, data, "the population table")
+        groups = {name: pd.Series([group[i] for group in self.groups]) for i, name in enumerate(self.attributes)}
+        return pd.DataFrame(groups | data)
 
 
 def make_population(
@@ -123,6 +122,8 @@ def make_population(
         If no population has these numbers: the message says which of them do not fit, and the nearest that would.
     """
     attributes, listed, shares = _read_groups(groups, attribute)
+    if not isinstance(labelled, bool | np.bool_):
+        raise TypeError(f"labelled must be True or False; got {labelled!r}.")
     if outcome not in OUTCOMES:
         raise ValueError(f"outcome must be one of {OUTCOMES}; got {outcome!r}.")
     anchor = _anchor(reference, attributes, listed, shares, disparate_impact)
@@ -207,7 +208,7 @@ def _read_groups(groups: Any, attribute: Any) -> tuple[tuple[str, ...], list[Gro
         )
     joint = bool(labels) and all(isinstance(label, tuple) for label in labels)
     listed: list[Group] = [
-        tuple(as_scalar(value) for value in label) if joint else (as_scalar(label),) for label in labels
+        tuple(as_label(value) for value in label) if joint else (as_label(label),) for label in labels
     ]
     widths = {len(group) for group in listed}
     if len(widths) > 1:
@@ -216,7 +217,9 @@ def _read_groups(groups: Any, attribute: Any) -> tuple[tuple[str, ...], list[Gro
     if attribute is None:
         names: tuple[str, ...] = ("group",) if width == 1 else tuple(f"group_{i}" for i in range(width))
     else:
-        names = (attribute,) if isinstance(attribute, str) else tuple(attribute)
+        if not isinstance(attribute, str | Sequence | np.ndarray | pd.Index):
+            raise TypeError(f"attribute must be a name, or one for each value of a group; got {attribute!r}.")
+        names = (attribute,) if isinstance(attribute, str) else tuple(map(as_label, attribute))
     if len(names) != width or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"attribute must name the {width} attribute(s) of groups, each once; got {attribute!r}.")
     _check_distinct(listed)
@@ -229,9 +232,14 @@ def _cross(groups: Mapping[Any, Any], attribute: Any) -> tuple[tuple[str, ...], 
         raise ValueError(f"attribute must be left out where groups names the attributes; got {attribute!r}.")
     levels, shares = [], []
     for name, values in groups.items():
-        _, listed, share = _read_groups(values, "value")
         if not isinstance(name, str):
             raise TypeError(f"the attributes in groups must be text; got {name!r}.")
+        try:
+            _, listed, share = _read_groups(values, None)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"the values of {name!r}: {error}") from error
+        if len(listed[0]) != 1:
+            raise ValueError(f"groups: the values of {name!r} must be single labels; got {listing(listed)}.")
         levels.append([value for (value,) in listed])
         shares.append(share)
     crossed = np.ones(())
@@ -252,7 +260,8 @@ def _shares(name: str, groups: Mapping[Any, Any]) -> Floats:
 
 def _check_distinct(groups: Sequence[Group]) -> None:
     if len(groups) < 2:
-        raise ValueError(f"groups must hold at least two groups; got {listing(list(groups))}.")
+        found = [group[0] if len(group) == 1 else group for group in groups]
+        raise ValueError(f"groups must hold at least two groups; got {listing(found)}.")
     for group in groups:
         if not all(isinstance(value, Hashable) for value in group):
             raise TypeError(f"groups must be text, numbers or booleans; got {group!r}.")
@@ -272,9 +281,9 @@ def canonical_order(groups: Sequence[Group]) -> list[int]:
 
 def _as_group(value: Any, groups: Sequence[Group], width: int, name: str) -> Group:
     """Return a group by what a caller calls it: a tuple of values, or the bare label of one attribute."""
-    candidates: list[Group] = [(as_scalar(value),)] if width == 1 else []
+    candidates: list[Group] = [(as_label(value),)] if width == 1 else []
     if isinstance(value, tuple):
-        candidates.append(tuple(as_scalar(part) for part in value))
+        candidates.append(tuple(as_label(part) for part in value))
     for candidate in candidates:
         try:
             if candidate in groups:
@@ -382,7 +391,8 @@ class _Wanted:
 
     @staticmethod
     def _number(name: str, value: Any, low: float, high: float, open_below: bool, open_above: bool) -> float:
-        bounds = f"{'(' if open_below else '['}{low:g}, {high:g}{')' if open_above else ']'}"
+        left = "(" if open_below or isinf(low) else "["
+        bounds = f"{left}{low:g}, {high:g}{')' if open_above or isinf(high) else ']'}"
         if not _is_number(value):
             raise ValueError(
                 f"{name} must be a number in {bounds}, or a mapping of group to number; got {value!r:.80}."

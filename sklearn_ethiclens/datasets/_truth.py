@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit, logit, ndtr
 
 from sklearn_ethiclens._validation import listing, show
+from sklearn_ethiclens.datasets._lots import as_label
 from sklearn_ethiclens.datasets._population import Floats, Group, Population, canonical_order
 
 N_BINS = 10
@@ -565,6 +566,7 @@ class _Part:
         return [self.label(i) for i in which]
 
     def position(self, group: Any, name: str) -> int:
+        group = tuple(map(as_label, group)) if isinstance(group, tuple) else as_label(group)
         for i, known in enumerate(self.groups):
             if (isinstance(group, tuple) and known == group) or (len(known) == 1 and known[0] == group):
                 return i

@@ -220,7 +220,7 @@ def _without_arrow_types(frame: Any, names: ColumnNames) -> Any:
         if not isinstance(dtype, pd.ArrowDtype):
             continue
         if dtype.kind == "f":
-            types[name] = "Float32" if dtype.itemsize == 4 else "Float64"
+            types[name] = "Float32" if str(dtype.pyarrow_dtype) == "float" else "Float64"
         elif str(dtype.pyarrow_dtype).startswith("dictionary"):
             types[name] = pd.ArrowDtype(dtype.pyarrow_dtype.value_type)
     return frame.astype(types) if types else frame

@@ -15,9 +15,9 @@ from scipy.spatial.distance import cdist
 
 from sklearn_ethiclens import _progress
 from sklearn_ethiclens.exceptions import MissingGroupsWarning, UndefinedMetricWarning
-from sklearn_ethiclens.individual import _search, consistency_score, matched_pairs, similarity_violations
 from sklearn_ethiclens.individual import _consistency as consistency_module
 from sklearn_ethiclens.individual import _matched as matched_module
+from sklearn_ethiclens.individual import _search, consistency_score, matched_pairs, similarity_violations
 from sklearn_ethiclens.individual._consistency import band_of
 from sklearn_ethiclens.inference._pairs import draw_cross_pairs, draw_pairs, draw_rows, resampled_means
 from tests._shared import case

@@ -558,7 +558,9 @@ def _table_of(section: FurtherSection) -> Table:
 def _columns_of(section: FurtherSection) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], list[int]]:
     """Return header, cells and which columns hold fractions; the ends of an interval stand beside its value."""
     names, columns = section.columns, list(zip(*section.rows, strict=True))
-    header, shown, fractions = [], [], []
+    header: list[str] = []
+    shown: list[list[str]] = []
+    fractions: list[int] = []
     j = 0
     while j < len(names):
         fraction = any(isinstance(value, float) for value in columns[j])

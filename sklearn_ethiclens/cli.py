@@ -95,6 +95,9 @@ def audit(
     y_score: Annotated[
         str | None, typer.Option("--y-score", metavar="COL", help="Column of the scores; adds calibration and AUC.")
     ] = None,
+    weight: Annotated[
+        str | None, typer.Option("--weight", metavar="COL", help="Column of the sampling weights.")
+    ] = None,
     sensitive: Annotated[
         list[str] | None, typer.Option("--sensitive", metavar="COL,COL", help="Columns of the groups.")
     ] = None,
@@ -161,6 +164,7 @@ def audit(
                 split(control),
                 y_score,
                 _survey(source, split(us_states), year),
+                weight,
             )
             for rows in _load(source, asked):
                 given = _references(reference, rows.groups)
@@ -172,6 +176,7 @@ def audit(
                     sensitive_features=rows.groups,
                     control_features=rows.controls,
                     y_score=rows.y_score,
+                    sample_weight=rows.weight,
                     pos_label=rows.pos_label if pos_label is None else _match(pos_label, rows.y_true, rows.y_pred),
                     outcome=outcome or rows.outcome,
                     reference={**rows.reference, **given} or None,
@@ -290,6 +295,7 @@ class _Asked:
     controls: list[str] = field(default_factory=list)
     y_score: str | None = None
     survey: Mapping[str, Any] = field(default_factory=dict)  # which part of a data set to load
+    weight: str | None = None
 
     @property
     def audited(self) -> list[str]:
@@ -321,6 +327,7 @@ class _Rows:
     asked: _Model | None = None
     controls: pd.DataFrame | None = None
     y_score: pd.Series | None = None
+    weight: pd.Series | None = None
 
 
 def _load(source: str, asked: _Asked) -> list[_Rows]:
@@ -354,6 +361,8 @@ def _load_dataset(source: str, asked: _Asked) -> list[_Rows]:
         raise ValueError(f"--y-true and --y-pred are for files; {source} brings its labels and a model.")
     if asked.y_score:
         raise ValueError(f"--y-score is for files; the decisions of {source} come without scores.")
+    if asked.weight:
+        raise ValueError(f"--weight is for files; the audit of {source} counts its rows.")
     if asked.model is not None and asked.protocol != "default":
         raise ValueError(f"--protocol {asked.protocol} is one pinned model; leave out --model, or --protocol.")
     if source != "compas" and asked.protocol != "default":
@@ -443,7 +452,8 @@ def _load_file(path: Path, asked: _Asked) -> _Rows:
     if not names:
         raise ValueError(f"--sensitive is missing: name the columns of {path.name} that hold the groups.")
     check_file(path)
-    needed = list(dict.fromkeys(filter(None, [asked.y_true, asked.y_pred, asked.y_score, *names, *asked.controls])))
+    of_rows = [asked.y_true, asked.y_pred, asked.y_score, asked.weight]
+    needed = list(dict.fromkeys(filter(None, [*of_rows, *names, *asked.controls])))
     frame = _read_csv(path, needed) if path.suffix.lower() == ".csv" else _read_parquet(path, needed)
     labels = {name: _typed(frame[name]) if path.suffix.lower() == ".csv" else frame[name] for name in needed}
     rows = _Rows(
@@ -454,6 +464,7 @@ def _load_file(path: Path, asked: _Asked) -> _Rows:
         run={"path": str(path.resolve())},
         controls=_cut(frame[asked.controls], asked.bands) if asked.controls else None,
         y_score=labels[asked.y_score] if asked.y_score else None,
+        weight=labels[asked.weight] if asked.weight else None,
     )
     return rows if asked.model is None else _with_model(rows, asked.model, path, asked)
 
@@ -462,7 +473,8 @@ def _with_model(rows: _Rows, model: StoredModel, path: Path, asked: _Asked) -> _
     """Return the rows of a file with a model to ask about them; it decides where no column of the file does."""
     frame = read_rows(path).set_axis(rows.groups.index)
     X = model.inputs(
-        frame.drop(columns=[name for name in (asked.y_true, asked.y_pred, asked.y_score) if name]), path.name
+        frame.drop(columns=[name for name in (asked.y_true, asked.y_pred, asked.y_score, asked.weight) if name]),
+        path.name,
     )
     decided = model.decide(X, path.name)
     if rows.y_pred is None:

@@ -6,6 +6,7 @@ audit of the same rows without weights.
 
 import json
 import pickle
+import sys
 
 import fairlearn.metrics as fl
 import numpy as np
@@ -20,6 +21,7 @@ from statsmodels.stats.weightstats import DescrStatsW
 
 from sklearn_ethiclens import Audit, FairnessAuditor, Tally, audit, audit_tally
 from sklearn_ethiclens._weights import CellWeights
+from sklearn_ethiclens.cli import main
 from sklearn_ethiclens.exceptions import UndefinedMetricWarning
 from sklearn_ethiclens.inference._index_intervals import theil_effective_size
 from sklearn_ethiclens.inference._resampling import (
@@ -565,3 +567,34 @@ def test_auditor_audits_with_weights_of_the_rows_held_out():
         auditor.audit(X[late], Y[late], sample_weight=pd.Series(WEIGHT[:800]))
     with pytest.raises(ValueError, match="sample_weight 2"):
         auditor.audit(X[late], Y[late], sample_weight=[1.0, 2.0])
+
+
+def command(monkeypatch, capsys, *words):
+    """Call the entry point as a shell does; give back the exit code, stdout and stderr."""
+    monkeypatch.setattr(sys, "argv", ["sklearn-ethiclens", *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    out, err = capsys.readouterr()
+    return end.value.code or 0, out, err
+
+
+def test_command_line_weighs_rows_of_a_file(monkeypatch, capsys, tmp_path):
+    path, made = tmp_path / "rows.csv", tmp_path / "audit.json"
+    GROUPS.assign(y=Y, p=P, w=WEIGHT).to_csv(path, index=False)
+    words = ("audit", path, "--y-true", "y", "--y-pred", "p", "--sensitive", "sex,race", "--n-resamples", 400)
+    code, out, _ = command(
+        monkeypatch, capsys, *words, "--weight", "w", "--json", made, "--fail-on", "none", "--verify"
+    )
+    assert code == 0
+    assert "weighted (sum of weights" in " ".join(out.split())
+    stored = Audit.from_json(made.read_text(encoding="utf-8"))
+    expected = audit(Y, P, sensitive_features=GROUPS, sample_weight=WEIGHT, **FEW)
+    np.testing.assert_allclose(stored.frame()["low"], expected.frame()["low"], rtol=1e-9)
+    code, _, err = command(monkeypatch, capsys, *words, "--weight", "p2")
+    assert code == 2
+    assert "p2" in err
+    code, _, err = command(monkeypatch, capsys, *words, "--weight", "sex")
+    assert code == 2
+    assert "sample_weight must hold one number per row" in err
+    code, _, err = command(monkeypatch, capsys, "audit", "german-credit", "--weight", "w")
+    assert (code, err) == (2, "error: --weight is for files; the audit of german-credit counts its rows.\n")

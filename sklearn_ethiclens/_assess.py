@@ -37,12 +37,20 @@ from sklearn_ethiclens.inference._resampling import (
     draw_cells,
     leave_one_out,
     pair_leave_one_out,
+    weigh_draws,
+    weighted_leave_one_out,
 )
-from sklearn_ethiclens.inference._tests import TwoProportionTestResult, adjust_pvalues, chi2_test, two_proportion_test
+from sklearn_ethiclens.inference._tests import (
+    TwoProportionTestResult,
+    adjust_pvalues,
+    chi2_test,
+    two_proportion_test,
+    two_proportion_ztest,
+)
 from sklearn_ethiclens.metrics._comparisons import above, choose_reference, composite_band, flip_flop
 from sklearn_ethiclens.metrics._definitions import METRICS, Metric, why_undefined
 from sklearn_ethiclens.metrics._functions import reference_position
-from sklearn_ethiclens.metrics._rates import RATES, Confusion, Floats
+from sklearn_ethiclens.metrics._rates import RATES, Confusion, Floats, WeightedReplicates, confusion_of
 from sklearn_ethiclens.policy import Policy, Rule, Verdict
 
 POWER_GAP = 0.10  # the gap whose power is stated
@@ -111,18 +119,14 @@ def assess(tally: Tally, settings: Settings) -> Assessment:
     critical = float(normal_quantile(policy.confidence_level))
     tested = policy.judges_together or any(block.evidence.promising(critical) for block in blocks)
     table_of, slot_of = _occupied(tally)
-    cells = tally.counts.reshape(len(tally.groups), -1)[table_of, slot_of]
-    joint = (
-        draw_cells(cells, policy.n_resamples, settings.seed, settings.n_jobs) if cells.size <= _JOINT_CELLS else None
-    )
+    joint = _draw(tally, table_of, slot_of, settings, settings.seed) if table_of.size <= _JOINT_CELLS else None
     for number, block in enumerate(blocks):
         if joint is not None:
             block.resample(joint, block.position[table_of], slot_of, tested)
             continue
         seed = int(np.random.SeedSequence([settings.seed, number]).generate_state(1, np.uint64)[0])
         own_table, own_slot = _occupied(block.tally)
-        own_cells = block.tally.counts.reshape(len(block.tally.groups), -1)[own_table, own_slot]
-        draws = draw_cells(own_cells, policy.n_resamples, seed, settings.n_jobs)
+        draws = _draw(block.tally, own_table, own_slot, settings, seed)
         block.resample(draws, own_table, own_slot, tested)
     for block, pvalues in zip(blocks, _limit_pvalues(blocks, policy, tested), strict=True):
         block.judge(pvalues)
@@ -152,6 +156,22 @@ def _occupied(tally: Tally) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return table_of, slot_of
 
 
+def _draw(tally: Tally, table_of: NDArray[np.intp], slot_of: NDArray[np.intp], settings: Settings, seed: int) -> Floats:
+    """Return bootstrap counts, or sums of weights, of the cells that have rows."""
+
+    def cells(tables: NDArray[Any]) -> NDArray[Any]:
+        return tables.reshape(len(tally.groups), -1)[table_of, slot_of]
+
+    rows = cells(tally.rows)
+    draws = draw_cells(rows, settings.policy.n_resamples, seed, settings.n_jobs)
+    weights = tally.weights
+    if weights is None:
+        return draws
+    n_slots = tally.rows[0].size
+    kept = [weights.kept[table * n_slots + slot] for table, slot in zip(table_of, slot_of, strict=True)]
+    return weigh_draws(draws, rows, cells(weights.sums), cells(weights.squares), kept, seed, settings.n_jobs)
+
+
 class _Margin:
     """One attribute or intersection: its tables, replicates and leave-one-out tables, read metric by metric."""
 
@@ -159,8 +179,8 @@ class _Margin:
         self.tally, self.position, self.settings, self.policy = tally, position, settings, settings.policy
         self.attributes = tally.attributes
         self.labels = [group[0] if len(group) == 1 else group for group in tally.groups]
-        self.confusion = Confusion(tally.counts.astype(float), settings.outcome)
-        self.total = self.confusion.count("total")
+        self.confusion = confusion_of(tally, settings.outcome)
+        self.total = self.confusion.rows("total")
         self.compared = self._compared()
         self._tested: dict[tuple[str, int], TwoProportionTestResult] = {}
         self._powers: dict[int, dict[str, tuple[Floats, Floats]]] = {}
@@ -180,8 +200,14 @@ class _Margin:
         n_groups, n_outcomes = self.tally.counts.shape[:2]
         tables = collect_cells(draws, table_of, slot_of, n_groups, 2 * n_outcomes)
         tables = np.moveaxis(tables.reshape(n_outcomes, 2, n_groups, -1), (0, 1), (-2, -1))
-        self.replicates = Confusion(tables, self.settings.outcome)
-        deleted, self.weights = leave_one_out(self.tally.counts, self.tally.n_rows)
+        weights = self.tally.weights
+        if weights is None:
+            self.replicates = Confusion(tables, self.settings.outcome)
+            deleted, stands_for = leave_one_out(self.tally.counts, self.tally.n_rows)
+            self.weights = stands_for[None]
+        else:
+            self.replicates = WeightedReplicates(tables, self.confusion)
+            deleted, self.weights = weighted_leave_one_out(weights.rows, weights.sums, weights.squares, weights.cubes)
         self.jackknife = Confusion(deleted, self.settings.outcome)
         self.methods: dict[str, str] = {}
         self.bounds = self._all_bounds([METRICS[name] for name in self.settings.metrics])
@@ -305,15 +331,17 @@ class _Margin:
     def _batch(self, parts: Sequence[tuple[str, Floats, Floats, Floats, Floats]]) -> dict[str, BootstrapBounds]:
         names, sizes = [part[0] for part in parts], [part[1].size for part in parts]
         shape = sum(sizes), max(part[3].shape[1] for part in parts)
-        jackknife, weights = np.zeros(shape), np.zeros(shape)  # shorter rows end in deletions without weight
+        jackknife = np.zeros(shape)
+        weights = np.zeros((len(self.weights), *shape))  # shorter rows end in deletions without weight
         for start, (_, values, _, left_out, stands_for) in zip(np.cumsum([0, *sizes]), parts, strict=False):
             block = slice(start, start + values.size), slice(left_out.shape[1])
-            jackknife[block], weights[block] = left_out, stands_for
+            jackknife[block], weights[(slice(None), *block)] = left_out, stands_for
         bounds = bootstrap_bounds(
             np.concatenate([part[1] for part in parts]),
             np.concatenate([part[2] for part in parts]),  # a copy, which the intervals may sort
             jackknife,
-            weights,
+            weights[0],
+            moments=weights[1:] if len(weights) > 1 else None,
             confidence_level=self.policy.confidence_level,
             method="percentile" if self.policy.method == "percentile" else "bca",
         )
@@ -341,11 +369,12 @@ class _Margin:
         """Return the pairs of replicates and of leave-one-out tables of all comparisons with one group; kept."""
         others = self._others(at)
         if at not in self._pairs:
-            index, weights = pair_leave_one_out(self.weights, others, at)
+            index, weights = pair_leave_one_out(self.weights[0], others, at)
+            further = [pair_leave_one_out(part, others, at)[1] for part in self.weights[1:]]
             self._pairs[at] = (
                 (self.replicates.take(others), self.replicates.take([at])),
                 (self.jackknife.take(index[0]), self.jackknife.take(index[1])),
-                weights,
+                np.stack([weights, *further]),
             )
         return self._pairs[at]
 
@@ -428,7 +457,7 @@ class _Margin:
         descriptive: list[Verdict | None] = [None] * size
         if not self._known(metric):
             descriptive = [Verdict.INSUFFICIENT_DATA] * size
-        named = [(name, self.confusion.count(name).tolist()) for name in metric.denominators if self._known(metric)]
+        named = [(name, self.confusion.rows(name).tolist()) for name in metric.denominators if self._known(metric)]
         total = self.total.astype(int).tolist()
         if at is None:
             denominators: list[dict[str, Any]] = [{name: int(count[g]) for name, count in named} for g in groups]
@@ -476,14 +505,14 @@ class _Margin:
     def _below_floor(self, metric: Metric, groups: list[int], at: int | None) -> NDArray[np.bool_]:
         short = np.zeros(len(groups), dtype=bool)
         for name in self._floored(metric):
-            floor, count = self.policy.floor(name), self.confusion.count(name)
+            floor, count = self.policy.floor(name), self.confusion.rows(name)
             short |= (count[groups] < floor) | (at is not None and bool(count[at] < floor))
         return short
 
     def _floor_words(self, metric: Metric, group: int, at: int | None) -> str:
         words = []
         for name in self._floored(metric):
-            floor, count = self.policy.floor(name), self.confusion.count(name)
+            floor, count = self.policy.floor(name), self.confusion.rows(name)
             what = "rows" if name == "total" else name
             sides = [group] if at is None else [group, at]
             words += [
@@ -493,12 +522,13 @@ class _Margin:
 
     # ------------------------------------------------------------------------------------------------- tests and power
     def _counts(self, rate: str) -> tuple[Floats, Floats]:
-        return self.confusion.count(RATES[rate].numerator), self.confusion.count(RATES[rate].denominator)
+        return self.confusion.proportion(rate)
 
     def _test_rate(self, rate: str, others: NDArray[np.intp], at: int) -> TwoProportionTestResult:
         if (rate, at) not in self._tested:
             count, nobs = self._counts(rate)
-            self._tested[rate, at] = two_proportion_test(count[others], nobs[others], count[at], nobs[at])
+            four = count[others], nobs[others], count[at], nobs[at]
+            self._tested[rate, at] = two_proportion_test(*four) if _whole(*four) else _z_test(*four)
         return self._tested[rate, at]
 
     def _test(self, metric: Metric, others: NDArray[np.intp], at: int) -> tuple[Floats, list[str | None]]:
@@ -590,7 +620,7 @@ class _Margin:
             if rule.basis == "significance":
                 significant = self._significant(metric.rates[0], i, others, at)
                 count, nobs = self._counts(metric.rates[0])
-                if flip_flop(count[others[i]], nobs[others[i]], count[at], nobs[at]):
+                if not self.confusion.weighted and flip_flop(count[others[i]], nobs[others[i]], count[at], nobs[at]):
                     notes.append("one more selected here and one fewer in the reference would reverse it (flip-flop)")
             elif rule.basis == "simultaneous":
                 significant = bool(rows.limit_pvalue[i] <= level)
@@ -673,6 +703,19 @@ def _floor_list(policy: Policy, metric: Metric) -> str:
         **{name: policy.floor(name) for name in metric.denominators if name != "total"},
     }
     return " or ".join(f"{floor} {name}" for name, floor in floors.items() if floor)
+
+
+def _whole(*counts: Floats) -> bool:
+    """Tell whether all counts are whole numbers; effective counts of weighted rows are not, unless weights are equal."""
+    return all(bool((count == np.floor(count))[~np.isnan(count)].all()) for count in map(np.asarray, counts))
+
+
+def _z_test(count: Floats, nobs: Floats, count_reference: Floats, nobs_reference: Floats) -> TwoProportionTestResult:
+    """Return the z test whatever is expected: Fisher's test is of whole numbers of rows."""
+    statistic, pvalue = two_proportion_ztest(count, nobs, count_reference, nobs_reference)
+    test = np.full(np.shape(pvalue), "z", dtype=object)
+    test[np.isnan(pvalue)] = None
+    return TwoProportionTestResult(statistic, pvalue, test)
 
 
 def _is_absolute(metric: Metric) -> bool:

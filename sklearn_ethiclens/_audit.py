@@ -21,7 +21,15 @@ import sklearn
 from sklearn_ethiclens._assess import Settings, assess
 from sklearn_ethiclens._assess_scores import KEY as SCORES
 from sklearn_ethiclens._assess_scores import STORED, assess_scores
-from sklearn_ethiclens._findings import Assessment, Finding, Headline, Reference, Section, disparities
+from sklearn_ethiclens._findings import (
+    Assessment,
+    Finding,
+    Headline,
+    Reference,
+    Section,
+    disparities,
+    weights_section,
+)
 from sklearn_ethiclens._scan import scan_depth, scan_section
 from sklearn_ethiclens._score_tally import ScoreBins
 from sklearn_ethiclens._strata import strata_frame, strata_sections
@@ -38,7 +46,7 @@ from sklearn_ethiclens.inference._intervals import wilson_interval
 from sklearn_ethiclens.inference._resampling import as_seed
 from sklearn_ethiclens.metrics._definitions import METRICS
 from sklearn_ethiclens.metrics._functions import reference_position
-from sklearn_ethiclens.metrics._rates import OUTCOMES, RATES, Confusion
+from sklearn_ethiclens.metrics._rates import OUTCOMES, RATES, confusion_of
 from sklearn_ethiclens.metrics._scores import SCORE_METRICS, find_metric
 from sklearn_ethiclens.policy import Policy, Verdict, get_policy, overall_verdict
 from sklearn_ethiclens.report import render
@@ -195,20 +203,22 @@ class Audit:
         Returns
         -------
         DataFrame
-            ``attribute, group, n, rate, value, low, high, count, denominator``.
+            ``attribute, group, n, rate, value, low, high, count, denominator``. Of weighted rows the value is weighted,
+            numbers are of rows, and ``effective`` is the denominator that the interval is computed with.
         """
         rows = []
         level = self.policy.confidence_level
         for attributes, tally in self.marginals().items():
-            confusion = Confusion(tally.counts.astype(float), self.outcome)
+            confusion = confusion_of(tally, self.outcome)
             for rate, definition in RATES.items():
                 if rate == "f1" or (definition.uses_labels and not tally.labelled):
                     continue
                 if rate == "favorable_rate" and self.outcome == "favorable":
                     continue
-                count, nobs = confusion.count(definition.numerator), confusion.count(definition.denominator)
-                low, high = wilson_interval(count, nobs, confidence_level=level)
-                total = confusion.count("total")
+                count, nobs = confusion.rows(definition.numerator), confusion.rows(definition.denominator)
+                effective = confusion.proportion(rate)
+                low, high = wilson_interval(*effective, confidence_level=level)
+                total = confusion.rows("total")
                 for i, group in enumerate(tally.groups):
                     rows.append(
                         {
@@ -221,6 +231,7 @@ class Audit:
                             "high": float(high[i]),
                             "count": int(count[i]),
                             "denominator": int(nobs[i]),
+                            **({"effective": float(effective[1][i])} if confusion.weighted else {}),
                         }
                     )
         return pd.DataFrame(rows)
@@ -347,7 +358,7 @@ class Audit:
         raise KeyError(f"this audit has no section {key!r}; it has {[s.key for s in self.sections]}.")
 
     def cross_check(self) -> pd.DataFrame:
-        """Compute every by-group rate again with fairlearn's ``MetricFrame``, from the same tally.
+        """Compute every by-group rate again with fairlearn's ``MetricFrame``, from the same tally, weights included.
 
         Returns
         -------
@@ -381,7 +392,7 @@ class Audit:
                 sensitive_features=pd.Series(group),
                 sample_params={name: {"sample_weight": weight} for name in used},
             )
-            confusion = Confusion(tally.counts.astype(float), self.outcome)
+            confusion = confusion_of(tally, self.outcome)
             labels = [g[0] if len(g) == 1 else g for g in tally.groups]
             for rate in used:
                 by_group = frame.by_group[rate].reindex(range(len(labels)))  # a group without rows is not in the frame
@@ -509,6 +520,8 @@ def audit(
     sensitive_features: Any,
     control_features: Any = None,
     y_score: Any = None,
+    sample_weight: Any = None,
+    exact_weights: bool = False,
     pos_label: Any = None,
     outcome: str = "favorable",
     reference: Any = None,
@@ -540,6 +553,13 @@ def audit(
     y_score : array-like of shape (n_rows,), optional
         Scores or probabilities of the positive label. Adds findings of the metrics in ``SCORE_METRICS`` (calibration, Brier
         score, area under the curve) and the section "scores"; they are described, never judged.
+    sample_weight : array-like of shape (n_rows,), optional
+        Sampling weights: how many people each row stands for, up to a common factor; at least 0. Rates are weighted,
+        intervals and tests allow for the weights, numbers of rows and floors are of rows as they are. Adds the section
+        "weights". Not together with ``control_features``, ``y_score`` or a scan.
+    exact_weights : bool, default=False
+        Whether the bootstrap draws the weights of single rows in all cells. By default it does in cells below 30 rows, and
+        matches mean and variance in the others, at a cost that does not depend on the number of rows.
     pos_label : label, optional
         The positive label; guessed only for {0, 1}, {-1, 1} and booleans. More than two labels are judged one against the
         rest.
@@ -605,6 +625,8 @@ def audit(
         sensitive_features=sensitive_features,
         control_features=control_features,
         y_score=y_score,
+        sample_weight=sample_weight,
+        exact_weights=exact_weights,
         pos_label=pos_label,
         missing=missing,
     )
@@ -688,6 +710,9 @@ random_state
         chosen, seed = settings.policy, settings.seed
         scan = scan_section(audited, depth, outcome=outcome, policy=chosen, seed=seed, n_jobs=n_jobs)
         sections = (scan, *sections)
+    if tally.weights is not None:
+        weighted = {block[0] if len(block) == 1 else block: tally.marginal(block) for block in settings.plan}
+        sections = (weights_section(weighted), *sections)
     scored, score_sections = _scores(audited, settings, found, _asked(metrics))
     return Audit(
         tally=tally,
@@ -765,6 +790,14 @@ def audit_settings(
         raise ValueError(
             f"metrics names {listing(of_scores)}, which are of scores: pass y_score too, or leave them out."
         )
+    if tally.weights is not None:
+        unable = ["control_features"] if tally.controls else []
+        unable += ["intersections='scan'"] if scan_depth(intersections) is not None else []
+        if unable:
+            raise ValueError(
+                f"{' and '.join(unable)} of weighted rows are not supported: leave out {' and '.join(unable)}, or "
+                f"sample_weight."
+            )
     seed = as_seed(random_state)
     return Settings(outcome, plan, _references(reference, tally, plan), chosen, names, seed, n_jobs)
 
@@ -880,7 +913,11 @@ def _provenance(tally: Tally) -> dict[str, Any]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "libraries": {module.__name__: module.__version__ for module in (joblib, narwhals, np, pd, scipy, sklearn)},
-        "data": {"n_rows": tally.n_rows, "tally_sha256": tally.digest()},
+        "data": {
+            "n_rows": tally.n_rows,
+            **({} if tally.weights is None else {"sum_of_weights": float(tally.counts.sum())}),
+            "tally_sha256": tally.digest(),
+        },
     }
 
 

@@ -38,6 +38,7 @@ from sklearn_ethiclens._validation import (
     sensitive_columns,
     take_columns,
 )
+from sklearn_ethiclens._weights import check_sample_weight
 from sklearn_ethiclens.exceptions import TrainingRowsWarning
 
 __all__ = ["FairnessAuditor"]
@@ -319,7 +320,7 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self._audit_made
 
     # --------------------------------------------------------------------------------------------------------- auditing
-    def audit(self, X, y, *, sensitive_features=None, control_features=None, y_score=None) -> Audit:
+    def audit(self, X, y, *, sensitive_features=None, control_features=None, y_score=None, sample_weight=None) -> Audit:
         """Return the audit of the fitted classifier on data held out.
 
         Parameters
@@ -335,6 +336,9 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         y_score : "predict_proba" or array-like of shape (n_samples,), optional
             Scores to audit too: the wrapped classifier's probabilities of the positive label, their column picked by
             ``classes_``, or scores as given. Default: the auditor's own ``y_score``.
+        sample_weight : array-like of shape (n_samples,), optional
+            Sampling weights of these rows; see :func:`audit`. They are not the weights that the classifier was fitted with,
+            which say nothing of whom the rows stand for and never weigh an audit by themselves.
 
         Returns
         -------
@@ -363,7 +367,9 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         given = _groups_given(self._inner(), "predict", groups, X)
         controls = None if control_features is None else self._groups(X, control_features, y, "control_features")
         scores = self._scores(X, groups, self.y_score if y_score is None else y_score)
-        tally = self._tally(y, self.predict(X, **given), groups, controls, scores)
+        if isinstance(sample_weight, pd.Series | pd.DataFrame) and isinstance(X, pd.DataFrame):
+            check_aligned({"X": X, "sample_weight": sample_weight})
+        tally = self._tally(y, self.predict(X, **given), groups, controls, scores, sample_weight)
         made = audit_tally(tally, **self._audit_options())
         return made.annotate(model=f"{type(self.estimator).__name__}; predictions of the fitted model")
 
@@ -380,13 +386,14 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         probabilities = self.predict_proba(X, **_groups_given(inner, "predict_proba", groups, X))
         return probability_column(probabilities, self.classes_, self.pos_label)
 
-    def _tally(self, y, predictions, groups, controls=None, y_score=None) -> Tally:
+    def _tally(self, y, predictions, groups, controls=None, y_score=None, sample_weight=None) -> Tally:
         return Tally.from_predictions(
             None if y is None else np.asarray(y),
             predictions,
             sensitive_features=groups,
             control_features=controls,
             y_score=y_score,
+            sample_weight=None if sample_weight is None else check_sample_weight(sample_weight),
             pos_label=self.pos_label,
         )
 

@@ -23,7 +23,12 @@ from sklearn_ethiclens.inference._gap_intervals import (
     mean_gap_interval,
     mean_rate_interval,
 )
-from sklearn_ethiclens.inference._index_intervals import f1_interval, mover_ratio_interval, theil_interval
+from sklearn_ethiclens.inference._index_intervals import (
+    f1_interval,
+    mover_ratio_interval,
+    theil_effective_size,
+    theil_interval,
+)
 from sklearn_ethiclens.inference._intervals import (
     Bounds,
     miettinen_nurminen_ratio_interval,
@@ -35,7 +40,7 @@ from sklearn_ethiclens.inference._scores import mover_difference_interval
 from sklearn_ethiclens.inference._studentised import Estimates, log_ratio, rate_difference
 from sklearn_ethiclens.inference._tests import adjust_pvalues
 from sklearn_ethiclens.metrics._definitions import METRICS, Metric
-from sklearn_ethiclens.metrics._rates import RATES, Confusion, Floats
+from sklearn_ethiclens.metrics._rates import Confusion, Floats, divide
 from sklearn_ethiclens.policy import POLICIES, Policy, Rule
 
 _FAR_INSIDE = -2.0  # a limit kept with this much room is not near the boundary, and no part of the family (selection)
@@ -85,9 +90,7 @@ def closed_form(
     """
     if not is_of_rates(metric):
         return _index_form(metric, confusion, groups, at, confidence_level)
-    pairs = [
-        (confusion.count(RATES[rate].numerator), confusion.count(RATES[rate].denominator)) for rate in metric.rates
-    ]
+    pairs = [confusion.proportion(rate) for rate in metric.rates]
     own = [(count[groups], nobs[groups]) for count, nobs in pairs]
     level = {"confidence_level": confidence_level}
     if metric.kind == "group":
@@ -117,11 +120,11 @@ def _index_form(
 
     def of(which: NDArray[np.intp]) -> tuple[Floats, Bounds]:
         table = confusion.take(which)
-        wrong = table.count("fp"), table.count("fn")
         if own.name == "f1":
-            bounds = f1_interval(table.count("tp"), wrong[0] + wrong[1], confidence_level=confidence_level)
+            hits, both = table.effective("tp", "hits_and_errors")
+            bounds = f1_interval(hits, both - hits, confidence_level=confidence_level)
         else:
-            bounds = theil_interval(*wrong, table.count("total"), confidence_level=confidence_level)
+            bounds = theil_interval(*_theil_counts(table), confidence_level=confidence_level)
         return np.asarray(own.function(table)), bounds
 
     value, bounds = of(groups)
@@ -129,6 +132,17 @@ def _index_form(
         return bounds, "Wilson" if own.name == "f1" else "Wilson, MOVER"
     combine = mover_ratio_interval if metric.scale == "ratio" else mover_difference_interval
     return combine(value, bounds, *of(np.array([at]))), "Wilson, MOVER"
+
+
+def _theil_counts(table: Confusion) -> tuple[Floats, Floats, Floats]:
+    """Return false and missed positives and rows; of weighted rows so many that the index has the same variance."""
+    wrong, total = (table.count("fp"), table.count("fn")), table.count("total")
+    if not table.weighted:
+        return *wrong, total
+    size = theil_effective_size(*(np.stack([table.count(n), table.squares_of(n)]) for n in ("fp", "fn", "total")))
+    rows = table.rows("total")
+    scale = divide(np.where(np.isclose(size, rows, rtol=1e-9, atol=0), rows, size), total)
+    return wrong[0] * scale, wrong[1] * scale, total * scale
 
 
 # ------------------------------------------------------------------------------------------------------------- limits
@@ -173,8 +187,7 @@ class Examined:
 
 
 def _estimate(limit: Limit, confusion: Confusion, groups: NDArray[np.intp], at: int) -> Estimates:
-    rate = RATES[limit.rate]
-    count, nobs = confusion.count(rate.numerator), confusion.count(rate.denominator)
+    count, nobs = confusion.proportion(limit.rate)
     function = log_ratio if limit.scale == "ratio" else rate_difference
     return function(count[groups], nobs[groups], count[[at]], nobs[[at]])
 
@@ -301,9 +314,9 @@ def _examined(limit: Limit, confusion: Confusion, at: int, floors: Policy, usabl
 
 def meets_floors(metric: Metric, confusion: Confusion, policy: Policy) -> NDArray[np.bool_]:
     """Tell which groups have what a policy's floors ask of a metric's denominators, and of rows."""
-    enough = confusion.count("total") >= policy.floors.get("rows", 0)
+    enough = confusion.rows("total") >= policy.floors.get("rows", 0)
     for name in metric.denominators:
-        enough &= confusion.count(name) >= max(policy.floor(name), 1)
+        enough &= confusion.rows(name) >= max(policy.floor(name), 1)
     return enough
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import show
 from sklearn_ethiclens.metrics._definitions import METRICS
-from sklearn_ethiclens.metrics._rates import RATES, Confusion
+from sklearn_ethiclens.metrics._rates import RATES, confusion_of
 from sklearn_ethiclens.policy import Policy, Verdict
 
 
@@ -156,6 +156,45 @@ class Section:
         return pd.DataFrame(list(self.rows), columns=list(self.columns))
 
 
+def weights_section(marginals: Mapping[Any, Tally]) -> Section:
+    """Return what is to be said of weighted rows: how many there are, their weights, and what these leave of their number.
+
+    Parameters
+    ----------
+    marginals : mapping of attribute to Tally
+        The marginal tallies, all weighted.
+
+    Returns
+    -------
+    Section
+    """
+    rows = []
+    n_zero = 0
+    for attribute, tally in marginals.items():
+        if tally.weights is None:
+            raise ValueError(f"the tally of {show(attribute)} is not weighted.")
+        n_zero = tally.weights.n_zero
+        columns = (tally.rows.sum((1, 2)), tally.counts.sum((1, 2)), tally.weights.effective_rows)
+        for group, n, weight, effective in zip(tally.groups, *(column.tolist() for column in columns), strict=True):
+            rows.append((show(attribute), group[0] if len(group) == 1 else group, n, weight, effective))
+    zero = f"{n_zero} {'row has' if n_zero == 1 else 'rows have'} a weight of 0 and no part in anything."
+    lines = (
+        "Rates are weighted; numbers of rows, floors and denominators are of rows as they are.",
+        "Intervals, tests and power allow for the weights: unequal ones make rows count for fewer. The effective number of "
+        "rows is the square of the sum of the weights over the sum of their squares (Kish); each rate has its own, in "
+        "Audit.rates().",
+        "Weights are taken as sampling weights of rows drawn independently: not as frequencies, and without clusters or strata.",
+        *([zero] if n_zero else []),
+    )
+    return Section(
+        "weights",
+        "Sample weights",
+        lines,
+        ("attribute", "group", "rows", "sum of weights", "effective rows"),
+        tuple(rows),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Assessment:
     """All that was found: findings, global tests, references, composite, minimum disparate impact, notes on size."""
@@ -192,7 +231,7 @@ def disparities(
     """
     rows = []
     for attribute, tally in tallies.items():
-        confusion = Confusion(tally.counts.astype(float), outcome)
+        confusion = confusion_of(tally, outcome)
         labels = [group[0] if len(group) == 1 else group for group in tally.groups]
         for rate, definition in RATES.items():
             if definition.uses_labels and not tally.labelled:

@@ -29,6 +29,7 @@ from sklearn_ethiclens._validation import (
     sensitive_columns,
     sort_labels,
 )
+from sklearn_ethiclens._weights import CellWeights, check_sample_weight
 
 _DENSE_CELLS = 1 << 22
 _JSON_TYPES = (bool, int, float, str, type(None))
@@ -51,7 +52,8 @@ class Tally:
     groups : tuple of tuple
         The groups that occur, one value per attribute, in canonical order (type name, then value; missing last).
     counts : ndarray of shape (n_groups, 2, 2) or (n_groups, 1, 2)
-        Rows by (group, y_true, y_pred). The middle axis has length 1 where there are no true labels.
+        Rows by (group, y_true, y_pred), or sums of their weights. The middle axis has length 1 where there are no true
+        labels.
     pos_label : label
         The label that index 1 stands for.
     labels : tuple
@@ -61,6 +63,9 @@ class Tally:
     scores : ScoreTally or ScoreBins, optional
         The scores behind the decisions, by group and outcome. A tally read back from JSON has their bins only: single
         scores are not stored.
+    weights : CellWeights, optional
+        Of weighted rows: how many there are, and sums of powers of their weights. ``counts`` are then sums of weights, as
+        floats, and ``rows`` the numbers of rows.
 
     Examples
     --------
@@ -75,21 +80,25 @@ class Tally:
 
     attributes: tuple[str, ...]
     groups: tuple[Group, ...]
-    counts: NDArray[np.int64]
+    counts: NDArray[Any]
     pos_label: Any = 1
     labels: tuple[Any, ...] = (0, 1)
     controls: tuple[str, ...] = ()
     scores: ScoreTally | ScoreBins | None = None
+    weights: CellWeights | None = None
 
     def __post_init__(self) -> None:
         try:
             counts = np.array(self.counts)
         except ValueError as error:
             raise ValueError(f"counts must be one table a group, labelled or not: {error}.") from error
-        if counts.dtype.kind not in "iu":
+        kind: type[np.int64 | np.float64] = np.int64 if self.weights is None else np.float64
+        if self.weights is None and counts.dtype.kind not in "iu":
             counts = counts.astype(float)
             if not np.isfinite(counts).all() or (counts != np.floor(counts)).any():
-                raise ValueError("counts must be whole numbers of rows.")
+                raise ValueError(
+                    "counts must be whole numbers of rows; give weights too where they are sums of weights."
+                )
             counts = counts.astype(np.int64)
         if counts.ndim != 3 or counts.shape[0] != len(self.groups) or counts.shape[1:] not in ((2, 2), (1, 2)):
             raise ValueError(
@@ -108,10 +117,22 @@ class Tally:
             raise ValueError(
                 f"controls must be among the attributes {listing(self.attributes)}; got {listing(unknown)}."
             )
-        counts = counts.astype(np.int64, copy=False)
+        counts = counts.astype(kind, copy=False)
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
+        self._check_weights()
         self._check_scores()
+
+    def _check_weights(self) -> None:
+        """Refuse weights that are not of the cells counted."""
+        if self.weights is None:
+            return
+        if self.weights.sums.shape != self.counts.shape or not np.allclose(
+            self.weights.sums, self.counts, rtol=1e-9, atol=0
+        ):
+            raise ValueError("weights must be of the cells that are counted: counts must be their sums.")
+        if self.scores is not None:
+            raise ValueError("a tally of weighted rows holds no scores: leave out y_score, or sample_weight.")
 
     def _check_scores(self) -> None:
         """Refuse scores that are not of the rows counted."""
@@ -131,6 +152,8 @@ class Tally:
         sensitive_features: Any,
         control_features: Any = None,
         y_score: Any = None,
+        sample_weight: Any = None,
+        exact_weights: bool = False,
         pos_label: Any = None,
         missing: str = "bucket",
     ) -> Tally:
@@ -148,6 +171,12 @@ class Tally:
             What groups are to be compared within: not audited themselves.
         y_score : array-like of shape (n_rows,), optional
             Scores or probabilities of the positive label, kept beside the counts.
+        sample_weight : array-like of shape (n_rows,), optional
+            How many people each row stands for, up to a common factor: sampling weights, at least 0. Rows with a weight of 0
+            are left out.
+        exact_weights : bool, default=False
+            Whether to keep every weight, so that the bootstrap draws rows instead of matching two moments in cells of 30
+            rows and more.
         pos_label : label, optional
             The positive label; guessed only for {0, 1}, {-1, 1} and booleans.
         missing : {"bucket", "raise"}, default="bucket"
@@ -161,9 +190,10 @@ class Tally:
         ------
         ValueError
             If lengths or pandas indexes differ, labels are ambiguous, missing or scores, scores are missing or several a
-            row, an attribute or control feature has too many values, or one name is used for both.
+            row, an attribute or control feature has too many values, or one name is used for both; if weights are missing,
+            negative or all 0, or come with scores.
         TypeError
-            If an argument is not a column of values, or scores are no numbers.
+            If an argument is not a column of values, or scores or weights are no numbers.
         """
         columns = sensitive_columns(sensitive_features)
         controls = {} if control_features is None else sensitive_columns(control_features, "control_features")
@@ -172,11 +202,15 @@ class Tally:
             **{f"sensitive feature {k!r}": v for k, v in columns.items()},
             **{f"control feature {k!r}": v for k, v in controls.items()},
         }
-        check_aligned({"y_true": y_true, "y_pred": y_pred, "y_score": y_score, **named})
+        if sample_weight is not None and y_score is not None:
+            raise ValueError("scores of weighted rows are not supported: leave out y_score, or sample_weight.")
+        aligned = {"y_true": y_true, "y_pred": y_pred, "y_score": y_score, "sample_weight": sample_weight, **named}
+        check_aligned(aligned)
         labels = encode_labels(y_true, y_pred, pos_label)
         encoded = encode_groups(columns, missing=missing)
         encoded |= encode_groups(controls, missing=missing, kind="control feature")
-        tally, group_codes = cls._of_codes(labels, encoded, tuple(controls))
+        weights = None if sample_weight is None else check_sample_weight(sample_weight)
+        tally, group_codes = cls._of_codes(labels, encoded, tuple(controls), weights=weights, exact=bool(exact_weights))
         if y_score is None:
             return tally
         sizes = [len(column.levels) for column in encoded.values()]
@@ -325,6 +359,8 @@ class Tally:
         encoded: Mapping[str, Column],
         controls: tuple[str, ...],
         multiplicity: NDArray[np.int64] | None = None,
+        weights: NDArray[np.float64] | None = None,
+        exact: bool = False,
     ) -> tuple[Tally, NDArray[np.int64]]:
         """Return the tally of encoded rows, and the mixed-radix codes of its groups."""
         codes = [*encoded.values()]
@@ -332,6 +368,9 @@ class Tally:
             codes.append(Column(labels.y_true, (0, 1)))
         codes.append(Column(labels.y_pred, (0, 1)))
         sizes = [len(column.levels) for column in codes]
+        if weights is not None and not weights.all():
+            used = np.flatnonzero(weights)
+            codes = [Column(column.codes[used], column.levels) for column in codes]
         cells, counts = _count([column.codes for column in codes], sizes, multiplicity)
         n_outcomes = 2 if labels.y_true is not None else 1
         group_codes, inverse = np.unique(cells // (2 * n_outcomes), return_inverse=True)
@@ -340,7 +379,16 @@ class Tally:
         positions = np.unravel_index(group_codes, sizes[: len(encoded)])
         values = [[column.levels[i] for i in index] for column, index in zip(encoded.values(), positions, strict=True)]
         groups = tuple(zip(*values, strict=True))
-        return cls(tuple(encoded), groups, table, labels.pos_label, labels.labels, controls=controls), group_codes
+        if weights is None:
+            return cls(tuple(encoded), groups, table, labels.pos_label, labels.labels, controls=controls), group_codes
+        rows = _combine([column.codes for column in codes], sizes, prod(sizes))
+        at = np.flatnonzero(table)[_positions(rows, cells)]
+        n_zero = int(weights.size - np.count_nonzero(weights))
+        of_cells = CellWeights.from_rows(weights[weights > 0], at, table.shape, n_zero=n_zero, exact=exact)
+        tally = cls(
+            tuple(encoded), groups, of_cells.sums, labels.pos_label, labels.labels, controls=controls, weights=of_cells
+        )
+        return tally, group_codes
 
     @classmethod
     def from_counts(
@@ -399,9 +447,14 @@ class Tally:
         return tuple(name for name in self.attributes if name not in self.controls)
 
     @property
+    def rows(self) -> NDArray[np.int64]:
+        """Numbers of rows, of the shape of ``counts``: these themselves, unless rows are weighted."""
+        return self.counts if self.weights is None else self.weights.rows
+
+    @property
     def n_rows(self) -> int:
         """Number of rows counted."""
-        return int(self.counts.sum())
+        return int(self.rows.sum())
 
     def marginal(self, attributes: Sequence[str]) -> Tally:
         """Return the tally of some of the attributes, in the order given; the others are summed over."""
@@ -419,25 +472,40 @@ class Tally:
         keys = [tuple(group[i] for i in where) for group in self.groups]
         ordered = {key: i for i, key in enumerate(_reorder(keys))}
         position = np.array([ordered[key] for key in keys], dtype=np.intp)
-        counts = np.zeros((len(ordered), *self.counts.shape[1:]), dtype=np.int64)
+        counts = np.zeros((len(ordered), *self.counts.shape[1:]), dtype=self.counts.dtype)
         np.add.at(counts, position, self.counts)
         controls = tuple(name for name in self.controls if name in attributes)
-        marginal = Tally(tuple(attributes), tuple(ordered), counts, self.pos_label, self.labels, controls=controls)
+        marginal = Tally(
+            tuple(attributes),
+            tuple(ordered),
+            counts,
+            self.pos_label,
+            self.labels,
+            controls=controls,
+            weights=None if self.weights is None else self.weights.merge(position, len(ordered)),
+        )
         return marginal, position
 
     def frame(self) -> pd.DataFrame:
-        """Return one row a group: the attributes, ``n``, and ``tp, fp, fn, tn`` (or ``selected`` without labels)."""
-        check_apart(
-            self.attributes, ("n", *(("tp", "fp", "fn", "tn") if self.labelled else ("selected",))), "the table"
-        )
+        """Return one row a group: the attributes, ``n``, and ``tp, fp, fn, tn`` (or ``selected`` without labels).
+
+        Of weighted rows these are numbers of rows; ``weight`` and ``weight_tp, ...`` are the sums of their weights.
+        """
+        cells = ("tp", "fp", "fn", "tn") if self.labelled else ("selected",)
+        weighted = ("weight", *(f"weight_{name}" for name in cells)) if self.weights is not None else ()
+        check_apart(self.attributes, ("n", *cells, *weighted), "the table")
         data: dict[str, Any] = {name: [group[i] for group in self.groups] for i, name in enumerate(self.attributes)}
-        data["n"] = self.counts.sum((1, 2))
-        if self.labelled:
-            data |= {"tp": self.counts[:, 1, 1], "fp": self.counts[:, 0, 1]}
-            data |= {"fn": self.counts[:, 1, 0], "tn": self.counts[:, 0, 0]}
-        else:
-            data["selected"] = self.counts[:, 0, 1]
+        data["n"] = self.rows.sum((1, 2))
+        data |= self._columns(self.rows)
+        if self.weights is not None:
+            data["weight"] = self.counts.sum((1, 2))
+            data |= {f"weight_{name}": column for name, column in self._columns(self.counts).items()}
         return pd.DataFrame(data)
+
+    def _columns(self, table: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        if not self.labelled:
+            return {"selected": table[:, 0, 1]}
+        return {"tp": table[:, 1, 1], "fp": table[:, 0, 1], "fn": table[:, 1, 0], "tn": table[:, 0, 0]}
 
     # ----------------------------------------------------------------------------------------------------- combining
     def __add__(self, other: Tally) -> Tally:
@@ -449,21 +517,29 @@ class Tally:
             ("pos_label", self.pos_label, other.pos_label),
             ("labelled", self.labelled, other.labelled),
             ("keeping of scores", self.scores is not None, other.scores is not None),
+            ("weighting", self.weights is not None, other.weights is not None),
         ):
             if mine != theirs:
                 raise ValueError(f"tallies add only if their {what} agree; got {mine!r} and {theirs!r}.")
         groups = _reorder([*self.groups, *other.groups])
         row = {group: i for i, group in enumerate(groups)}
-        counts = np.zeros((len(groups), *self.counts.shape[1:]), dtype=np.int64)
-        for tally in (self, other):
-            counts[[row[group] for group in tally.groups]] += tally.counts
+        places = [np.array([row[group] for group in tally.groups], dtype=np.intp) for tally in (self, other)]
+        counts = np.zeros((len(groups), *self.counts.shape[1:]), dtype=self.counts.dtype)
+        for tally, place in zip((self, other), places, strict=True):
+            counts[place] += tally.counts
         labels = tuple(sort_labels([*dict.fromkeys([*self.labels, *other.labels])]))
-        total = Tally(self.attributes, tuple(groups), counts, self.pos_label, labels, controls=self.controls)
+        weights = None
+        if self.weights is not None and other.weights is not None:
+            weights = self.weights.merge(places[0], len(groups)) + other.weights.merge(places[1], len(groups))
+            counts = weights.sums
+        total = Tally(
+            self.attributes, tuple(groups), counts, self.pos_label, labels, controls=self.controls, weights=weights
+        )
         if self.scores is None or other.scores is None:
             return total
         mine, theirs = (
-            tally.scores.merge(np.array([row[group] for group in tally.groups], dtype=np.intp), len(groups))
-            for tally in (self, other)
+            tally.scores.merge(place, len(groups))
+            for tally, place in zip((self, other), places, strict=True)
             if tally.scores is not None
         )
         return replace(total, scores=mine + theirs)
@@ -481,16 +557,19 @@ class Tally:
 
     def __reduce__(self) -> Any:
         state = (self.attributes, self.groups, self.counts, self.pos_label, self.labels)
-        extra = (self.controls, self.scores)
+        extra = (self.controls, self.scores) if self.weights is None else (self.controls, self.scores, self.weights)
         return Tally, (*state, *extra) if any(part for part in extra) else state
 
     def __repr__(self) -> str:
-        truth = "labelled" if self.labelled else "no labels"
+        truth = ("labelled" if self.labelled else "no labels") + ", weighted" * (self.weights is not None)
         return f"<Tally of {self.n_rows} rows, {len(self.groups)} groups of {' & '.join(self.attributes)}, {truth}>"
 
     # ------------------------------------------------------------------------------------------------------- storing
     def to_dict(self) -> dict[str, Any]:
-        """Return the tally as plain JSON types; labels keep their type (30 and "30" stay apart), scores become bins."""
+        """Return the tally as plain JSON types; labels keep their type (30 and "30" stay apart), scores become bins.
+
+        Weights become sums by cell; those that are kept one by one, as in cells of few rows, are stored too.
+        """
         ranks = [_ranks(values) for values in zip(*self.groups, strict=True)]
         data = {
             "attributes": list(self.attributes),
@@ -503,19 +582,23 @@ class Tally:
             "labels": [label_to_json(label) for label in self.labels],
         }
         data |= {"controls": list(self.controls)} if self.controls else {}
+        data |= {} if self.weights is None else {"weights": self.weights.to_dict()}
         return data | ({} if self.scores is None else {"score_bins": self.scores.to_dict()})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Tally:
         """Return the tally that :meth:`to_dict` wrote."""
+        kind: type[Any] = np.float64 if "weights" in data else np.int64
+        counts: NDArray[Any] = np.array(data["counts"], dtype=kind).reshape(len(data["groups"]), -1, 2)
         return cls(
             tuple(data["attributes"]),
             tuple(tuple(label_from_json(value) for value in group) for group in data["groups"]),
-            np.array(data["counts"], dtype=np.int64).reshape(len(data["groups"]), -1, 2),
+            counts,
             label_from_json(data["pos_label"]),
             tuple(label_from_json(label) for label in data["labels"]),
             controls=tuple(data.get("controls", ())),
             scores=ScoreBins.from_dict(data["score_bins"]) if "score_bins" in data else None,
+            weights=CellWeights.from_dict(data["weights"], counts) if "weights" in data else None,
         )
 
     def digest(self) -> str:

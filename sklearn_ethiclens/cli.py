@@ -105,6 +105,9 @@ def audit(
     y_score: Annotated[
         str | None, typer.Option("--y-score", metavar="COL", help="Column of the scores; adds calibration and AUC.")
     ] = None,
+    weight: Annotated[
+        str | None, typer.Option("--weight", metavar="COL", help="Column of the sampling weights.")
+    ] = None,
     sensitive: Annotated[
         list[str] | None, typer.Option("--sensitive", metavar="COL,COL", help="Columns of the groups.")
     ] = None,
@@ -176,6 +179,7 @@ def audit(
                 y_score,
                 _survey(source, split(us_states), year),
                 engine,
+                weight,
             )
             for rows in _load(source, asked):
                 given = _references(reference, rows.groups)
@@ -301,6 +305,7 @@ class _Asked:
     y_score: str | None = None
     survey: Mapping[str, Any] = field(default_factory=dict)  # which part of a data set to load
     engine: str | None = None
+    weight: str | None = None
 
     @property
     def audited(self) -> list[str]:
@@ -333,6 +338,7 @@ class _Rows:
     controls: pd.DataFrame | None = None
     y_score: pd.Series | None = None
     counts: NDArray[np.int64] | None = None  # how many rows of a file each of these stands for; None: itself
+    weight: pd.Series | None = None
 
     def tally(self, pos_label: Any, missing: str) -> Tally:
         """Return the tally of these rows."""
@@ -343,6 +349,7 @@ class _Rows:
                 sensitive_features=self.groups,
                 control_features=self.controls,
                 y_score=self.y_score,
+                sample_weight=self.weight,
                 pos_label=pos_label,
                 missing=missing,
             )
@@ -383,6 +390,8 @@ def _load_dataset(source: str, asked: _Asked) -> list[_Rows]:
         raise ValueError(f"--y-true and --y-pred are for files; {source} brings its labels and a model.")
     if asked.y_score:
         raise ValueError(f"--y-score is for files; the decisions of {source} come without scores.")
+    if asked.weight:
+        raise ValueError(f"--weight is for files; the audit of {source} counts its rows.")
     if asked.model is not None and asked.protocol != "default":
         raise ValueError(f"--protocol {asked.protocol} is one pinned model; leave out --model, or --protocol.")
     if source != "compas" and asked.protocol != "default":
@@ -475,7 +484,8 @@ def _load_file(path: Path, asked: _Asked) -> _Rows:
     engine = _engine(path, asked)
     if engine != "pandas":
         return _count_parquet(path, asked, engine)
-    needed = list(dict.fromkeys(filter(None, [asked.y_true, asked.y_pred, asked.y_score, *names, *asked.controls])))
+    of_rows = [asked.y_true, asked.y_pred, asked.y_score, asked.weight]
+    needed = list(dict.fromkeys(filter(None, [*of_rows, *names, *asked.controls])))
     frame = _read_csv(path, needed) if path.suffix.lower() == ".csv" else _read_parquet(path, needed)
     labels = {name: typed(frame[name]) if path.suffix.lower() == ".csv" else frame[name] for name in needed}
     rows = _Rows(
@@ -486,6 +496,7 @@ def _load_file(path: Path, asked: _Asked) -> _Rows:
         run={"path": str(path.resolve())},
         controls=_cut(frame[asked.controls], asked.bands) if asked.controls else None,
         y_score=labels[asked.y_score] if asked.y_score else None,
+        weight=labels[asked.weight] if asked.weight else None,
     )
     return rows if asked.model is None else _with_model(rows, asked.model, path, asked)
 
@@ -494,7 +505,8 @@ def _with_model(rows: _Rows, model: StoredModel, path: Path, asked: _Asked) -> _
     """Return the rows of a file with a model to ask about them; it decides where no column of the file does."""
     frame = read_rows(path).set_axis(rows.groups.index)
     X = model.inputs(
-        frame.drop(columns=[name for name in (asked.y_true, asked.y_pred, asked.y_score) if name]), path.name
+        frame.drop(columns=[name for name in (asked.y_true, asked.y_pred, asked.y_score, asked.weight) if name]),
+        path.name,
     )
     decided = model.decide(X, path.name)
     if rows.y_pred is None:
@@ -528,7 +540,8 @@ def _read_parquet(path: Path, needed: list[str]) -> pd.DataFrame:
 
 def _engine(path: Path, asked: _Asked) -> str:
     """Return the engine that counts a file; that which was asked for, if it can."""
-    needs_rows = [option for option, given in (("--y-score", asked.y_score), ("--model", asked.model)) if given]
+    by_rows = (("--y-score", asked.y_score), ("--weight", asked.weight), ("--model", asked.model))
+    needs_rows = [option for option, given in by_rows if given]
     if asked.engine is None:
         counted = path.suffix.lower() == ".parquet" and not needs_rows and not asked.bands
         return "polars" if counted and find_spec("polars") is not None else "pandas"

@@ -14,7 +14,7 @@ SOURCE = Path(sklearn_ethiclens.__file__).parent
 ROOMS = {
     -1: ["_version", "exceptions"],  # names only, known everywhere
     0: ["_validation", "_progress"],
-    1: ["_score_tally", "_frames"],
+    1: ["_score_tally", "_frames", "_weights"],
     2: ["_tally"],
     3: ["metrics", "inference"],
     4: ["policy"],

@@ -33,6 +33,7 @@ from sklearn_ethiclens import (
 from sklearn_ethiclens.datasets import inject, normal_score_shift
 from sklearn_ethiclens.exceptions import UndefinedMetricWarning
 from sklearn_ethiclens.inference._resampling import acceleration, leave_one_out, pair_leave_one_out
+from sklearn_ethiclens.metrics._rates import confusion_of
 from tests._shared import cases, data_file
 
 RATES = {
@@ -573,6 +574,23 @@ def calibration_of_audit(case):
     return found
 
 
+def weighted_group_table(case):
+    y_true, y_pred, groups = rows_of(case["input"])
+    weight = case["input"]["arrays"]["weight"]
+    found = {}
+    for group, names in (("ALL", pd.Series("ALL", index=groups.index)), (None, groups["group"])):
+        tally = Tally.from_predictions(y_true, y_pred, sensitive_features={"group": names}, sample_weight=weight)
+        table = confusion_of(tally)
+        for i, (name,) in enumerate(tally.groups):
+            for short, rate in (
+                ("tpr", "true_positive_rate"),
+                ("selection_rate", "selection_rate"),
+                ("fpr", "false_positive_rate"),
+            ):
+                found[f"{short}[{group or name}]"] = table.rate(rate)[i]
+    return found
+
+
 HANDLERS = {
     "group_table": group_table,
     "selection_table": selection_table,
@@ -600,6 +618,7 @@ HANDLERS = {
     "injection_rate": injection_rate,
     "injection_score_shift": injection_score_shift,
     "stratified": stratified,
+    "weighted_group_table": weighted_group_table,
 }
 THROUGH_AUDIT = {
     "group_table": group_table_of_audit,
@@ -613,7 +632,6 @@ ELSEWHERE = {
     "counterfactual": "test_counterfactual_audit.py",
 }
 LATER = {
-    "weighted_group_table": "sample weights",
     "scoring_table": "reports of scoring rates",
     "one_sample_binomial": "optional: a rate against a given one is no comparison of groups",
 }

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sklearn_ethiclens.inference._intervals import Bounds, FloatArray, check_counts, wilson_interval
 
-__all__ = ["f1_interval", "mover_ratio_interval", "theil_interval"]
+__all__ = ["f1_interval", "mover_ratio_interval", "theil_effective_size", "theil_interval"]
 
 _LOG_TWO = float(np.log(2.0))
 
@@ -116,6 +116,42 @@ def theil_interval(
     high = value + _added(above_a, above_b, together)
     known = ~np.isnan(value)
     return Bounds(np.where(known, np.maximum(low, 0.0), np.nan)[()], np.where(known, high, np.nan)[()])
+
+
+@np.errstate(divide="ignore", invalid="ignore")
+def theil_effective_size(
+    false_positives: npt.ArrayLike, false_negatives: npt.ArrayLike, nobs: npt.ArrayLike
+) -> FloatArray:
+    """How many unweighted rows give the Theil index the variance that it has with weights.
+
+    Parameters
+    ----------
+    false_positives, false_negatives, nobs : array-like of shape (2, ...)
+        Sums of the weights, and of their squares, of false and missed positives and of all rows.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Kish's effective size where the index has no variance of first order, as without errors; 0 without rows.
+
+    Examples
+    --------
+    Equal weights of 2 leave the number of rows as it is:
+
+    >>> import numpy as np
+    >>> print(f"{theil_effective_size(*(np.array([2.0 * n, 4.0 * n]) for n in (10, 5, 100))):.4f}")
+    100.0000
+    """
+    fp, fn, n = (np.asarray(part, dtype=np.float64) for part in (false_positives, false_negatives, nobs))
+    a, b = fp[0] / n[0], fn[0] / n[0]
+    m = 1 + a - b
+    by_a, by_b = 2 * _LOG_TWO / m - 2 * _LOG_TWO * a / m**2 - 1 / m, 2 * _LOG_TWO * a / m**2 + 1 / m
+    mean = by_a * a + by_b * b
+    moves = np.stack([by_a - mean, by_b - mean, -mean])  # of the index, by a row of each kind
+    shares = np.stack([fp, fn, n - fp - fn], axis=1) / np.stack([n[0], n[0] ** 2])[:, None]
+    alone, weighted = (moves**2 * shares).sum(1)
+    size = np.where((alone > 0) & (m > 0), alone / weighted, n[0] ** 2 / n[1])
+    return np.where(n[0] > 0, size, 0.0)[()]
 
 
 def _theil(a: FloatArray, b: FloatArray) -> FloatArray:

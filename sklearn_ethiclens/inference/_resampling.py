@@ -3,11 +3,15 @@
 Rows are exchangeable within a cell of the table, so a bootstrap of n rows *is* one multinomial draw of n over the cells,
 and leaving one row out has one value per cell, weighted by the cell's count. Both are exact, at a cost that does not
 depend on n.
+
+Rows with weights differ within a cell by their weight. A replicate then draws the numbers of rows first, and for each cell
+the sum of so many weights drawn from its own: exactly where the weights are kept, and elsewhere from the gamma distribution
+with the same mean and variance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +27,7 @@ METHODS = ("bca", "percentile")  # of the bootstrap; an audit can also choose "a
 STREAM = 1000  # replicates per random stream: results do not depend on threads, blocks or chunks
 MIN_VALID_SHARE = 0.95
 _BLOCK_VALUES = 1 << 21
+_EQUAL_WEIGHTS = 1e-9  # of the squared coefficient of variation: below it the weights of a cell are one and the same
 
 
 class BootstrapBounds(NamedTuple):
@@ -110,6 +115,75 @@ def draw_cells(counts: NDArray[Any], n_resamples: int, seed: int, n_jobs: int | 
     return out
 
 
+def weigh_draws(
+    draws: Floats,
+    rows: NDArray[Any],
+    sums: Floats,
+    squares: Floats,
+    kept: Sequence[Floats | None],
+    seed: int,
+    n_jobs: int | None = None,
+) -> Floats:
+    """Return bootstrap sums of weights for bootstrap counts of cells.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (n_cells, n_resamples)
+        Counts, as :func:`draw_cells` gives them; replaced by sums of weights.
+    rows, sums, squares : ndarray of shape (n_cells,)
+        Rows of each cell, above 0, and the sums of their weights and squared weights.
+    kept : sequence of (ndarray or None)
+        The weights of each cell's rows where they are known.
+    seed : int
+        The seed that the counts were drawn with; weights have streams of their own.
+    n_jobs : int, optional
+        Threads.
+
+    Returns
+    -------
+    ndarray of shape (n_cells, n_resamples)
+    """
+    n_resamples = draws.shape[1]
+    starts = range(0, n_resamples, STREAM)
+    streams = [stream.spawn(1)[0] for stream in np.random.SeedSequence(seed).spawn(len(starts))]
+    mean = sums / rows
+    variance = squares / rows - mean**2
+    equal = variance <= _EQUAL_WEIGHTS * mean**2
+
+    def fill(start: int, stream: np.random.SeedSequence) -> None:
+        generator = np.random.Generator(np.random.SFC64(stream))
+        for cell, own in enumerate(draws[:, start : start + STREAM]):
+            weights = kept[cell]
+            if equal[cell]:
+                own *= mean[cell]
+            elif weights is not None:
+                own[:] = _sums_of_draws(weights, own.astype(np.int64), generator)
+            else:
+                shape = mean[cell] ** 2 / variance[cell]
+                own[:] = generator.standard_gamma(own * shape) * (variance[cell] / mean[cell])
+
+    if n_jobs in (None, 1) or len(starts) == 1:
+        for start, stream in zip(starts, streams, strict=True):
+            fill(start, stream)
+    else:
+        Parallel(n_jobs=n_jobs, require="sharedmem")(
+            delayed(fill)(start, stream) for start, stream in zip(starts, streams, strict=True)
+        )
+    return draws
+
+
+def _sums_of_draws(weights: Floats, sizes: NDArray[np.int64], generator: np.random.Generator) -> Floats:
+    """Return for each size the sum of so many weights drawn with replacement."""
+    totals = np.empty(sizes.size)
+    block = max(1, _BLOCK_VALUES // max(1, int(sizes.max(initial=0))))
+    for first in range(0, sizes.size, block):
+        part = sizes[first : first + block]
+        drawn = weights[generator.integers(0, weights.size, size=int(part.sum()))]
+        owner = np.repeat(np.arange(part.size), part)
+        totals[first : first + block] = np.bincount(owner, weights=drawn, minlength=part.size)
+    return totals
+
+
 def collect_cells(
     cells: NDArray[Any], table_of: NDArray[Any], slot_of: NDArray[Any], n_tables: int, n_slots: int
 ) -> Floats:
@@ -163,6 +237,40 @@ def leave_one_out(tables: NDArray[Any], n_rows: int) -> tuple[Floats, Floats]:
     return deleted.reshape(n_tables, n_cells + 1, *tables.shape[1:]), weights
 
 
+def weighted_leave_one_out(rows: NDArray[Any], sums: Floats, squares: Floats, cubes: Floats) -> tuple[Floats, Floats]:
+    """Return each table of sums of weights without the mean weight of each of its cells, and what the deletions stand for.
+
+    A row's influence is that of a unit of weight in its cell times its own weight, so that squares and cubes of influences
+    are summed with those of the weights.
+
+    Parameters
+    ----------
+    rows, sums, squares, cubes : ndarray of shape (n_tables, n_outcomes, 2)
+        Rows by table and cell, and sums of powers of their weights.
+
+    Returns
+    -------
+    deleted : ndarray of shape (n_tables, n_cells + 1, n_outcomes, 2)
+        The last deletion is of a row elsewhere.
+    moments : ndarray of shape (3, n_tables, n_cells + 1)
+        Rows; and squares and cubes of the weights, each in units of its cell's mean weight, summed. Equal weights make all
+        three the numbers of rows.
+    """
+    n_tables, n_cells = rows.shape[0], rows[0].size
+    n = rows.reshape(n_tables, n_cells).astype(float)
+    mean = sums.reshape(n_tables, n_cells) / np.where(n > 0, n, 1.0)
+    unit = np.where(n > 0, mean, 1.0)
+    flat = sums.reshape(n_tables, 1, n_cells)
+    deleted = np.repeat(flat, n_cells + 1, axis=1)
+    cell = np.arange(n_cells)
+    deleted[:, cell, cell] -= mean
+    own = np.stack([n, squares.reshape(n.shape) / unit**2, cubes.reshape(n.shape) / unit**3])
+    moments = np.empty((3, n_tables, n_cells + 1))
+    moments[..., :n_cells] = own
+    moments[..., n_cells] = own.sum((1, 2))[:, None] - own.sum(2)
+    return deleted.reshape(n_tables, n_cells + 1, *sums.shape[1:]), np.maximum(moments, 0.0)
+
+
 def pair_leave_one_out(weights: Floats, first: NDArray[Any], second: int) -> tuple[tuple[Any, Any], Floats]:
     """Return how the deletions of two tables make those of their comparison.
 
@@ -196,12 +304,14 @@ def pair_leave_one_out(weights: Floats, first: NDArray[Any], second: int) -> tup
     return ((rows_first, index_first), (rows_second, index_second)), both
 
 
-def acceleration(values: Floats, weights: Floats) -> Floats:
+def acceleration(values: Floats, weights: Floats, moments: Floats | None = None) -> Floats:
     """Return the acceleration of BCa from weighted leave-one-out values (Efron 1987); undefined values are left out.
 
     Parameters
     ----------
     values, weights : ndarray of shape (n_statistics, n_deletions)
+    moments : ndarray of shape (2, n_statistics, n_deletions), optional
+        What squares and cubes of influences are summed with; default: the weights, as for unweighted rows.
 
     Returns
     -------
@@ -218,7 +328,8 @@ def acceleration(values: Floats, weights: Floats) -> Floats:
     scale = np.where(scale > 1e-13 * np.abs(values).max(-1, initial=0.0), scale, 0.0)  # less is rounding of the mean
     influence = np.where(scale[..., None] > 0, influence, 0.0)
     influence = influence / np.where(scale > 0, scale, 1.0)[..., None]
-    square, cube = (weights * influence**2).sum(-1), (weights * influence**3).sum(-1)
+    of_squares, of_cubes = (weights, weights) if moments is None else np.where(used, moments, 0.0)
+    square, cube = (of_squares * influence**2).sum(-1), (of_cubes * influence**3).sum(-1)
     return np.where(square > 0, cube / (6 * np.where(square > 0, square, 1.0) ** 1.5), 0.0)
 
 
@@ -229,6 +340,7 @@ def bootstrap_bounds(
     jackknife: Floats | None = None,
     weights: Floats | None = None,
     *,
+    moments: Floats | None = None,
     confidence_level: float = 0.95,
     method: str = "bca",
 ) -> BootstrapBounds:
@@ -242,6 +354,8 @@ def bootstrap_bounds(
         Bootstrap values; NaN where undefined. Sorted in place.
     jackknife, weights : ndarray of shape (n_statistics, n_deletions)
         Leave-one-out values and how many rows each stands for; needed by BCa.
+    moments : ndarray of shape (2, n_statistics, n_deletions), optional
+        Of weighted rows, as :func:`acceleration` takes them.
     confidence_level : float
         In (0, 1).
     method : {"bca", "percentile"}
@@ -275,7 +389,7 @@ def bootstrap_bounds(
         counted = np.maximum(n_valid, 1)  # where no replicate is defined there is no interval, but no warning either
         share = np.clip((lower + upper) / (2.0 * counted), 1 / (counted + 1), counted / (counted + 1))
         edge = ((lower == 0) | (upper == n_valid)) & ~degenerate & (n_valid > 0)
-        bias, bend = ndtri(share), acceleration(jackknife, weights)
+        bias, bend = ndtri(share), acceleration(jackknife, weights, moments)
         with np.errstate(divide="ignore"):
             moved = bias + ndtri(shares)
             shares = np.where(edge, shares, ndtr(bias + moved / (1 - bend * moved)))

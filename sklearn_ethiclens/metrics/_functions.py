@@ -13,7 +13,7 @@ from sklearn_ethiclens._validation import MISSING, as_scalar, listing, show
 from sklearn_ethiclens.exceptions import UndefinedMetricWarning
 from sklearn_ethiclens.metrics._comparisons import choose_reference, distance_from_parity
 from sklearn_ethiclens.metrics._definitions import METRICS, Metric, why_undefined
-from sklearn_ethiclens.metrics._rates import OUTCOMES, Confusion
+from sklearn_ethiclens.metrics._rates import OUTCOMES, Confusion, confusion_of
 
 _DOC = """Return {kind_words}.
 
@@ -94,7 +94,7 @@ def worst_comparison(metric: Metric, tally: Tally, *, reference: Any = None, out
         raise ValueError(f"outcome must be one of {OUTCOMES}; got {outcome!r}.")
     if metric.uses_labels and not tally.labelled:
         raise ValueError(f"{metric.name} needs y_true; got y_true=None.")
-    confusion = Confusion(tally.counts.astype(float), outcome)
+    confusion = confusion_of(tally, outcome)
     defined_alone = np.isfinite(np.sum([confusion.rate(rate) for rate in metric.rates], axis=0))
     blank = [
         f"{show(group)} ({why_undefined(metric, confusion, i)})"
@@ -117,7 +117,7 @@ def worst_comparison(metric: Metric, tally: Tally, *, reference: Any = None, out
 def _worst_pair(metric: Metric, tally: Tally, confusion: Confusion, reference: Any) -> tuple[float, list[str]]:
     if reference is None:
         eligible = np.array([MISSING not in group for group in tally.groups])
-        position = choose_reference(confusion.rate("favorable_rate"), confusion.count("total"), eligible, eligible)
+        position = choose_reference(confusion.rate("favorable_rate"), confusion.rows("total"), eligible, eligible)
     else:
         position = reference_position(tally.groups, reference, tally.attributes)
     others = [i for i in range(len(tally.groups)) if i != position]

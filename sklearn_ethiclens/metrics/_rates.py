@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ethiclens._tally import Tally
+
 Floats = NDArray[np.float64]
 
 OUTCOMES = ("favorable", "adverse")
+_EQUAL = 1e-9  # relative; less than this apart, weights are equal
 
 
 class Rate(NamedTuple):
@@ -101,6 +104,10 @@ class Confusion:
             return c[..., i, 0] + c[..., i, 1]
         if name == "correct":
             return c[..., 0, 0] + c[..., 1, 1]
+        if name == "errors":
+            return c[..., 0, 1] + c[..., 1, 0]
+        if name == "hits_and_errors":
+            return self.count("tp") + self.count("errors")
         if name == "f1_numerator":
             return 2 * c[..., 1, 1]
         if name == "f1_denominator":
@@ -115,6 +122,31 @@ class Confusion:
             with np.errstate(invalid="ignore"):  # a proportion of nothing is 0/0: NaN as it stands
                 self._kept[key] = np.true_divide(self.count(rate.numerator), self.count(rate.denominator))
         return self._kept[key]
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the counts are sums of weights."""
+        return False
+
+    def rows(self, name: str) -> Floats:
+        """Return how many rows a named count is of: the count itself, unless rows are weighted."""
+        return self.count(name)
+
+    def squares_of(self, name: str) -> Floats:
+        """Return the sum of squared weights behind a named count: the count itself, unless rows are weighted."""
+        return self.count(name)
+
+    def effective(self, numerator: str, denominator: str) -> tuple[Floats, Floats]:
+        """Return the counts of a proportion to compute its interval from, each of shape (...).
+
+        Of rows they are the named counts. Of weighted rows they are those of so many unweighted rows that the variance of
+        the proportion is the same (Korn and Graubard 1998).
+        """
+        return self.count(numerator), self.count(denominator)
+
+    def proportion(self, name: str) -> tuple[Floats, Floats]:
+        """Return the counts of a named rate to compute its interval from, as :meth:`effective` has them."""
+        return self.effective(RATES[name].numerator, RATES[name].denominator)
 
     def take(self, index: Any) -> Confusion:
         """Return the tables at an index of the first axis, sharing what has been computed."""
@@ -136,3 +168,101 @@ class _Taken(Confusion):
         if name not in self._kept:
             self._kept[name] = self._source.rate(name)[self._index]
         return self._kept[name]
+
+    @property
+    def weighted(self) -> bool:
+        return self._source.weighted
+
+    def rows(self, name: str) -> Floats:
+        return self._source.rows(name)[self._index]
+
+    def squares_of(self, name: str) -> Floats:
+        return self._source.squares_of(name)[self._index]
+
+    def effective(self, numerator: str, denominator: str) -> tuple[Floats, Floats]:
+        count, nobs = self._source.effective(numerator, denominator)
+        return count[self._index], nobs[self._index]
+
+
+class WeightedConfusion(Confusion):
+    """Sums of weights by name, with the numbers of rows and the sums of squared weights behind them.
+
+    Parameters
+    ----------
+    counts, rows, squares : ndarray of shape (n_groups, n_outcomes, 2)
+        Sums of weights, rows, and sums of squared weights.
+    outcome : {"favorable", "adverse"}
+        As of :class:`Confusion`.
+    """
+
+    def __init__(
+        self, counts: NDArray[Any], rows: NDArray[Any], squares: NDArray[Any], outcome: str = "favorable"
+    ) -> None:
+        super().__init__(counts, outcome)
+        self._rows = Confusion(rows.astype(float), outcome)
+        self._squares = Confusion(squares, outcome)
+        self._proportions: dict[tuple[str, str], tuple[Floats, Floats]] = {}
+
+    @property
+    def weighted(self) -> bool:
+        return True
+
+    def rows(self, name: str) -> Floats:
+        return self._rows.count(name)
+
+    def squares_of(self, name: str) -> Floats:
+        return self._squares.count(name)
+
+    def effective(self, numerator: str, denominator: str) -> tuple[Floats, Floats]:
+        key = numerator, denominator
+        if key not in self._proportions:
+            self._proportions[key] = self._effective(*key)
+        return self._proportions[key]
+
+    @np.errstate(divide="ignore", invalid="ignore")
+    def _effective(self, numerator: str, denominator: str) -> tuple[Floats, Floats]:
+        with_event, total = self.count(numerator), self.count(denominator)
+        squares_with, squares = self._squares.count(numerator), self._squares.count(denominator)
+        p = with_event / total
+        variance = ((1 - p) ** 2 * squares_with + p**2 * (squares - squares_with)) / total**2
+        kish = total**2 / squares
+        size = np.where((p > 0) & (p < 1), p * (1 - p) / variance, kish)
+        count, nobs = p * size, size
+        rows_with, rows = self._rows.count(numerator), self._rows.count(denominator)
+        equal = np.abs(kish - rows) <= _EQUAL * rows  # then weights say nothing, and counts are whole
+        count, nobs = np.where(equal, rows_with, count), np.where(equal, rows, nobs)
+        return np.where(total == 0, 0.0, count), np.where(total == 0, 0.0, nobs)
+
+
+class WeightedReplicates(Confusion):
+    """Replicates of sums of weights; proportions have the sample's effective size for each unit of weight.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_groups, ..., n_outcomes, 2)
+        Replicates.
+    sample : Confusion
+        What they are replicates of.
+    """
+
+    def __init__(self, counts: NDArray[Any], sample: Confusion) -> None:
+        super().__init__(counts, sample.outcome)
+        self._sample = sample
+
+    @property
+    def weighted(self) -> bool:
+        return True
+
+    def effective(self, numerator: str, denominator: str) -> tuple[Floats, Floats]:
+        count, nobs = self.count(numerator), self.count(denominator)
+        _, size = self._sample.effective(numerator, denominator)
+        scale = divide(size, self._sample.count(denominator))
+        scale = scale.reshape(scale.shape + (1,) * (nobs.ndim - scale.ndim))
+        return count * scale, nobs * scale
+
+
+def confusion_of(tally: Tally, outcome: str = "favorable") -> Confusion:
+    """Return the tables of a tally by name, weighted where its rows are."""
+    if tally.weights is None:
+        return Confusion(tally.counts.astype(float), outcome)
+    return WeightedConfusion(tally.counts, tally.rows, tally.weights.squares, outcome)

@@ -224,7 +224,8 @@ def _facts(audit: Any) -> Facts:
     rows += [("Flagged", f"{_where(f)}: {f.metric} {_value(f).strip()}") for f in audit.flagged[:_FLAGGED]]
     if len(audit.flagged) > _FLAGGED:
         rows.append(("Flagged", f"and {len(audit.flagged) - _FLAGGED} more"))
-    rows.append(("Data", f"{label(data['name']) + ', ' if data.get('name') else ''}{data['n_rows']} rows"))
+    weighted = f", weighted (sum of weights {data['sum_of_weights']:.6g})" if "sum_of_weights" in data else ""
+    rows.append(("Data", f"{label(data['name']) + ', ' if data.get('name') else ''}{data['n_rows']} rows{weighted}"))
     if data.get("model"):
         rows.append(("Model", str(data["model"])))
     rows += [("Note", str(note)) for note in data.get("notes", ())]

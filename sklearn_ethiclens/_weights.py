@@ -1,0 +1,281 @@
+"""CellWeights: what of sample weights a tally keeps, by cell; enough for weighted rates, their variance and their bootstrap.
+
+Within a cell of a tally rows differ in their weight only. Numbers of rows and the first three sums of powers of the weights
+give weighted rates, their linearised variance and skewness; the weights themselves are kept where a cell has too few rows
+for its sums to stand for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sklearn_ethiclens._validation import _one_dimensional
+
+__all__ = ["KEPT_BELOW", "CellWeights", "check_sample_weight"]
+
+Floats = NDArray[np.float64]
+
+KEPT_BELOW = 30  # cells with fewer rows keep their weights
+_LARGEST = 1e90  # whose cubes, summed, are finite; and those of its inverse above 0
+
+
+def check_sample_weight(sample_weight: Any) -> Floats:
+    """Return weights as one column of floats, one per row.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_rows,)
+        How many people each row stands for, up to a common factor: at least 0, finite, not all 0. pandas, polars and pyarrow
+        columns are accepted.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+
+    Raises
+    ------
+    ValueError
+        If there are several columns, a weight is missing, infinite, negative or beyond all measure, or all are 0.
+    TypeError
+        If the values are no numbers.
+
+    Examples
+    --------
+    >>> check_sample_weight([1, 2.5, 0])
+    array([1. , 2.5, 0. ])
+    """
+    shape: tuple[int, ...] = (
+        np.shape(sample_weight) if hasattr(sample_weight, "shape") or isinstance(sample_weight, list | tuple) else ()
+    )
+    if len(shape) == 2 and shape[1] != 1:
+        raise ValueError(f"sample_weight must be one weight per row; got {shape[1]} columns. Pass one of them.")
+    column = _one_dimensional(sample_weight, "sample_weight")
+    values: Any = column
+    if isinstance(column, pd.Series):
+        numeric = pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind not in "cb"
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan) if numeric else column.to_numpy(dtype=object)
+    if values.dtype == object:
+        gaps = pd.isna(values)
+        values = np.array([np.nan if gap else v for v, gap in zip(values, gaps, strict=True)])
+    if values.dtype.kind not in "iuf":
+        raise TypeError(f"sample_weight must hold one number per row; got values such as {values.tolist()[0]!r}.")
+    weights = values.astype(np.float64)
+    wrong = {"missing (NaN)": np.isnan(weights), "infinite": np.isinf(weights), "negative": weights < 0}
+    found = [f"{np.count_nonzero(mask)} {what}" for what, mask in wrong.items() if mask.any()]
+    if found:
+        raise ValueError(
+            f"sample_weight must be finite and at least 0; got {' and '.join(found)} of {weights.size} rows. Drop these rows "
+            f"from all arguments, or give them a weight of 0."
+        )
+    if not weights.any():
+        raise ValueError(f"sample_weight must be above 0 in some row; got 0 in all {weights.size}.")
+    positive = weights[weights > 0]
+    if positive.max() > _LARGEST or positive.min() < 1 / _LARGEST:
+        raise ValueError(
+            f"sample_weight must lie between {1 / _LARGEST:g} and {_LARGEST:g} where it is not 0, so that cubes are finite; "
+            f"got {positive.min():g} to {positive.max():g}. Divide all by their mean."
+        )
+    return weights
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CellWeights:
+    """Rows and sums of powers of the weights by cell.
+
+    Parameters
+    ----------
+    rows : ndarray of int of shape (n_groups, n_outcomes, 2)
+        Rows with a weight above 0.
+    sums, squares, cubes : ndarray of shape (n_groups, n_outcomes, 2)
+        Sums of the weights, of their squares and of their cubes.
+    kept : tuple of (ndarray or None), one for each cell in order
+        The weights of a cell's rows, in ascending order; None where only their sums are known.
+    n_zero : int, default=0
+        Rows left out because their weight is 0.
+    exact : bool, default=False
+        Whether weights are kept whatever the number of rows.
+
+    Examples
+    --------
+    >>> weights = CellWeights.from_rows(np.array([2.0, 3.0, 0.5]), np.array([0, 0, 3]), (1, 2, 2))
+    >>> weights.rows.ravel(), weights.squares.ravel()
+    (array([2, 0, 0, 1]), array([13.  ,  0.  ,  0.  ,  0.25]))
+    >>> weights.kept[0]
+    array([2., 3.])
+    """
+
+    rows: NDArray[np.int64]
+    sums: Floats
+    squares: Floats
+    cubes: Floats
+    kept: tuple[Floats | None, ...]
+    n_zero: int = 0
+    exact: bool = False
+
+    def __post_init__(self) -> None:
+        for name, kind in (
+            ("rows", np.int64),
+            ("sums", np.float64),
+            ("squares", np.float64),
+            ("cubes", np.float64),
+        ):
+            array = np.array(getattr(self, name), dtype=kind)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        if self.rows.ndim != 3 or not self.rows.shape == self.sums.shape == self.squares.shape == self.cubes.shape:
+            raise ValueError(
+                f"rows, sums, squares and cubes of weights must have one shape (n_groups, n_outcomes, 2); got "
+                f"{self.rows.shape}, {self.sums.shape}, {self.squares.shape} and {self.cubes.shape}."
+            )
+        for name in ("sums", "squares", "cubes"):
+            array = getattr(self, name)
+            if not np.isfinite(array).all() or ((array > 0) != (self.rows > 0)).any():
+                raise ValueError(f"{name} of weights must be finite, above 0 in cells with rows and 0 in the others.")
+        if len(self.kept) != self.rows.size:
+            raise ValueError(f"kept must have one entry for each of {self.rows.size} cells; got {len(self.kept)}.")
+        kept = [None if part is None else np.array(part, dtype=np.float64) for part in self.kept]
+        for part, n in zip(kept, self.rows.ravel().tolist(), strict=True):
+            if part is None and n < KEPT_BELOW:
+                raise ValueError(f"the weights of cells below {KEPT_BELOW} rows must be kept; a cell of {n} has none.")
+            if part is not None and (part.shape != (n,) or (np.diff(part) < 0).any()):
+                raise ValueError(
+                    f"kept must hold the {n} weights of a cell in ascending order; got shape {part.shape}."
+                )
+            if part is not None:
+                part.setflags(write=False)
+        object.__setattr__(self, "kept", tuple(kept))
+
+    @classmethod
+    def from_rows(
+        cls, weights: Floats, cell: NDArray[Any], shape: tuple[int, int, int], *, n_zero: int = 0, exact: bool = False
+    ) -> CellWeights:
+        """Return the weights of rows by cell.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_rows,)
+            Above 0.
+        cell : ndarray of int of shape (n_rows,)
+            Each row's cell, as a position in ``shape`` laid out in C order.
+        shape : tuple of int
+            (n_groups, n_outcomes, 2).
+        n_zero : int
+            Rows that were left out.
+        exact : bool
+            Whether to keep all weights.
+
+        Returns
+        -------
+        CellWeights
+        """
+        n_cells = int(np.prod(shape))
+        rows = np.bincount(cell, minlength=n_cells)
+        # Sums are taken of what weights are above one of their cell: those of equal weights are then exact, so that equal
+        # weights are seen to be equal however many rows there are.
+        first = np.zeros(n_cells)
+        first[cell] = weights
+        above = weights - first[cell]
+        one, two, three = (np.bincount(cell, weights=above**k, minlength=n_cells) for k in (1, 2, 3))
+        sums = rows * first + one
+        squares = rows * first**2 + 2 * first * one + two
+        cubes = rows * first**3 + 3 * first**2 * one + 3 * first * two + three
+        kept: list[Floats | None] = [None] * n_cells
+        wanted = np.full(n_cells, True) if exact else rows < KEPT_BELOW
+        of_wanted = np.flatnonzero(wanted[cell])
+        own_cells, own_weights = cell[of_wanted], weights[of_wanted]
+        order = np.lexsort((own_weights, own_cells))
+        places = np.flatnonzero(wanted)
+        parts = np.split(own_weights[order], np.cumsum(rows[places])[:-1]) if places.size else []
+        for place, part in zip(places.tolist(), parts, strict=True):
+            kept[place] = part
+        return cls(
+            rows.reshape(shape),
+            sums.reshape(shape),
+            squares.reshape(shape),
+            cubes.reshape(shape),
+            tuple(kept),
+            n_zero,
+            exact,
+        )
+
+    def __repr__(self) -> str:
+        return f"<CellWeights of {int(self.rows.sum())} rows with a sum of {self.sums.sum():g}>"
+
+    # ------------------------------------------------------------------------------------------------------------ reading
+    @property
+    def effective_rows(self) -> Floats:
+        """Effective sample size of each group (Kish 1965): the square of its sum of weights over its sum of squares."""
+        sums, squares = self.sums.sum((1, 2)), self.squares.sum((1, 2))
+        effective: Floats = np.square(sums) / np.where(squares > 0, squares, 1.0)
+        return effective
+
+    def merge(self, position: NDArray[np.intp], n_groups: int) -> CellWeights:
+        """Return the weights with group ``i`` counted as group ``position[i]`` of ``n_groups``."""
+        position = np.asarray(position)
+        if n_groups == len(self.rows) and np.array_equal(position, np.arange(n_groups)):
+            return self
+        merged = []
+        for array in (self.rows, self.sums, self.squares, self.cubes):
+            out = np.zeros((n_groups, *array.shape[1:]), dtype=array.dtype)
+            np.add.at(out, position, array)
+            merged.append(out)
+        slots = self.rows[0].size
+        sources: list[list[Floats | None]] = [[] for _ in range(n_groups * slots)]
+        for i, target in enumerate(position.tolist()):
+            for slot in range(slots):
+                sources[target * slots + slot].append(self.kept[i * slots + slot])
+        kept: list[Floats | None] = []
+        for parts, n in zip(sources, merged[0].ravel().tolist(), strict=True):
+            known = [part for part in parts if part is not None]
+            keep = len(known) == len(parts) and (self.exact or n < KEPT_BELOW)
+            kept.append(np.sort(np.concatenate([np.empty(0), *known])) if keep else None)
+        rows, sums, squares, cubes = merged
+        return CellWeights(rows, sums, squares, cubes, tuple(kept), self.n_zero, self.exact)
+
+    def __add__(self, other: CellWeights) -> CellWeights:
+        n = len(self.rows)
+        both = CellWeights(
+            np.concatenate([self.rows, other.rows]),
+            np.concatenate([self.sums, other.sums]),
+            np.concatenate([self.squares, other.squares]),
+            np.concatenate([self.cubes, other.cubes]),
+            (*self.kept, *other.kept),
+            self.n_zero + other.n_zero,
+            self.exact and other.exact,
+        )
+        return both.merge(np.concatenate([np.arange(n), np.arange(n)]), n)
+
+    def __reduce__(self) -> Any:
+        return CellWeights, (self.rows, self.sums, self.squares, self.cubes, self.kept, self.n_zero, self.exact)
+
+    # ------------------------------------------------------------------------------------------------------------ storing
+    def to_dict(self) -> dict[str, Any]:
+        """Return the weights as plain JSON types; the sums are left to the tally, whose counts they are."""
+        return {
+            "rows": self.rows.tolist(),
+            "sum_of_squares": self.squares.tolist(),
+            "sum_of_cubes": self.cubes.tolist(),
+            "kept": [None if part is None else part.tolist() for part in self.kept],
+            "n_zero": self.n_zero,
+            "exact": self.exact,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], sums: Floats) -> CellWeights:
+        """Return the weights that :meth:`to_dict` wrote."""
+        shape = np.shape(sums)
+        return cls(
+            np.array(data["rows"], dtype=np.int64).reshape(shape),
+            sums,
+            np.array(data["sum_of_squares"], dtype=np.float64).reshape(shape),
+            np.array(data["sum_of_cubes"], dtype=np.float64).reshape(shape),
+            tuple(None if part is None else np.array(part, dtype=np.float64) for part in data["kept"]),
+            int(data["n_zero"]),
+            bool(data["exact"]),
+        )

@@ -98,7 +98,7 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     For classifiers of one target. A regressor, clusterer or multilabel target is a ``TypeError``. With more than two
     classes give ``pos_label``, which is judged against the others. ``fit`` keeps a 64-bit hash of each training row, so that
     ``audit`` can tell rows it was fitted on. Weights given to ``fit`` reach the wrapped classifier only: audits count each
-    row once.
+    row once, unless :meth:`audit` is given sampling weights of its rows.
 
     Examples
     --------

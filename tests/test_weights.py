@@ -182,9 +182,10 @@ def test_weights_of_other_engines(engine):
     module = pytest.importorskip(engine)
     column = module.Series(WEIGHT) if engine == "polars" else module.chunked_array([WEIGHT[:10], WEIGHT[10:]])
     assert tally_of(weight=column) == tally_of()
+    values = [None, *WEIGHT[1:].tolist()]
+    gappy = module.Series(values) if engine == "polars" else module.array(values)
     with pytest.raises(ValueError, match=r"got 1 missing \(NaN\) of 1500 rows"):
-        values = [None, *WEIGHT[1:].tolist()]
-        tally_of(weight=module.Series(values) if engine == "polars" else module.array(values))
+        tally_of(weight=gappy)
 
 
 def _with(value, count=2):

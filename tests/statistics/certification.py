@@ -398,8 +398,8 @@ def write(tables: str, page: Path = PAGE) -> None:
 def long_form() -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the frames of the long form."""
     covered = coverage(100_000, 2_000, 1_000)
-    others = {name: 1_000 for name in POLICIES if name not in ("calibrated", "ll144")}
-    flagged = flags({"calibrated": 10_000, "ethiclens": 2_000} | {k: v for k, v in others.items() if k != "ethiclens"})
+    others = {name: 300 for name in POLICIES if name not in ("calibrated", "ethiclens", "ll144")}
+    flagged = flags({"calibrated": 10_000, "ethiclens": 1_000, **others})
     return covered, flagged
 
 

@@ -460,7 +460,7 @@ def coverage(method, informative, n_sets, seed):
     return np.mean(held)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("informative", [0, 1])
 @pytest.mark.parametrize("method", ["auto", "bca"])
 def test_weighted_ratio_holds_its_level_in_short(method, informative):

@@ -111,10 +111,10 @@ def test_a_rule_is_made_of_limits_on_single_rates():
 
 # ------------------------------------------------------------------------------------------------------------ adjusting
 def worked_statistics(counts, replicates=None):
-    """Every limit's statistic of b, c, d against a, from scratch: log ratio, then TPR and FPR gaps."""
+    """Every limit's statistic of later groups against the first, from scratch: log ratio, then TPR and FPR gaps."""
     at = counts.astype(float)
     rows, drawn = [], []
-    for g in (1, 2, 3):
+    for g in range(1, len(at)):
         own, reference = at[g], at[0]
         selected = own[:, 1].sum(), own.sum(), reference[:, 1].sum(), reference.sum()
         value, error = log_ratio(*map(np.array, selected))
@@ -124,7 +124,7 @@ def worked_statistics(counts, replicates=None):
             v, e = log_ratio(o[:, 1].sum(0), o.sum((0, 1)), r[:, 1].sum(0), r.sum((0, 1)))
             drawn.append(-(v - value) / e)
     for row in (1, 0):
-        for g in (1, 2, 3):
+        for g in range(1, len(at)):
             value, error = rate_difference(at[g][row, 1], at[g][row].sum(), at[0][row, 1], at[0][row].sum())
             rows.append((abs(value) - 0.1) / error)
             if replicates is not None:
@@ -154,6 +154,44 @@ def test_adjusted_pvalues_are_step_down_max_t_over_all_that_is_judged():
             else:
                 assert found >= expected - 1e-12
     assert finding(audit, "disparate_impact", "b").limit_pvalue < 0.025
+
+
+def test_all_attributes_and_intersections_are_one_family():
+    groups = {
+        ("a", "x"): (90, 20, 30, 60),
+        ("a", "y"): (80, 25, 35, 60),
+        ("b", "x"): (55, 15, 55, 75),
+        ("b", "y"): (56, 16, 54, 74),
+    }
+    tally = Tally.from_counts(
+        {key: dict(zip(("tp", "fp", "fn", "tn"), cells, strict=True)) for key, cells in groups.items()},
+        attribute=["g", "h"],
+    )
+    reference = {"g": "a", "h": "x", ("g", "h"): ("a", "x")}
+    audit = audit_tally(tally, policy="calibrated", reference=reference, intersections="all")
+    draws = draw_cells(tally.counts.ravel(), 2000, 0).reshape(2, 2, 2, 2, -1)  # g, h, label, decision, replicate
+    cells = tally.counts.reshape(2, 2, 2, 2)
+    margins = [
+        worked_statistics(cells.sum(1), draws.sum(1)),
+        worked_statistics(cells.sum(0), draws.sum(0)),
+        worked_statistics(tally.counts, draws.reshape(4, 2, 2, -1)),
+    ]
+    statistics, drawn = (np.concatenate(parts) for parts in zip(*margins, strict=True))
+    near = statistics > -2
+    by_hand = np.ones(statistics.size)
+    by_hand[near] = max_t_pvalues(statistics[near], drawn[near])
+    assert statistics[0] > 1  # the ratio of b to a
+    alone = max_t_pvalues(margins[0][0], margins[0][1])[0]
+    assert alone < by_hand[0]
+    assert finding(audit, "disparate_impact", "b", "g").limit_pvalue == pytest.approx(by_hand[0], abs=1e-12)
+    both = (
+        np.flatnonzero(statistics[6:9] > 1) + 6
+    )  # ratios of the intersection: after one and one gap of each attribute
+    assert both.size
+    for place in both:
+        group = tally.groups[place - 5]
+        found = finding(audit, "disparate_impact", group, ("g", "h")).limit_pvalue
+        assert found == pytest.approx(by_hand[place], abs=1e-12)
 
 
 def test_a_flag_needs_the_interval_and_the_adjusted_test():

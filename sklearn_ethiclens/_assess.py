@@ -18,7 +18,6 @@ from sklearn_ethiclens._calibrated import (
     closed_form,
     examine,
     has_closed_form,
-    interval_of,
     is_of_rates,
     limits_of,
     meets_floors,
@@ -28,7 +27,8 @@ from sklearn_ethiclens._calibrated import (
 from sklearn_ethiclens._findings import Assessment, Finding, Headline, Reference
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import MISSING, show
-from sklearn_ethiclens.inference._intervals import normal_quantile
+from sklearn_ethiclens.inference._gap_intervals import absolute_bounds
+from sklearn_ethiclens.inference._intervals import Bounds, normal_quantile
 from sklearn_ethiclens.inference._power import minimum_detectable_difference, power_two_proportions
 from sklearn_ethiclens.inference._resampling import (
     BootstrapBounds,
@@ -603,7 +603,7 @@ class _Margin:
         one_rate = len(metric.rates) == 1 and is_of_rates(metric)
         level = (1 - self.policy.confidence_level) / 2
         rows.limit_pvalue = np.array([self.limit_pvalues.get((metric.name, int(g)), np.nan) for g in others])
-        rows.calibrated = self._calibrated(rule, metric, others, at, level)
+        rows.calibrated = self._calibrated(rule, rows, Bounds(closed_low, closed_high), others, at)
         for i, problem in enumerate(rows.problems):
             if problem is not None:
                 rows.verdicts[i] = problem
@@ -637,20 +637,20 @@ class _Margin:
             if rows.calibrated[i].startswith(f"{verdict}:"):
                 rows.calibrated[i] = ""
 
-    def _calibrated(self, rule: Rule, metric: Metric, others: NDArray[np.intp], at: int, level: float) -> list[str]:
+    def _calibrated(self, rule: Rule, rows: _Rows, closed: Bounds, others: NDArray[np.intp], at: int) -> list[str]:
         """Return the verdict of the calibrated methods on each comparison that has a value, with the reason, in words."""
-        said = [""] * others.size
+        said, metric, values = [""] * others.size, rows.metric, rows.values
         if rule.basis == "simultaneous" or not any(limit.metric == metric.name for limit in self._limits):
             return said
         strict = calibrated_rule(rule)
+        level = (1 - self.policy.confidence_level) / 2
         enough = meets_floors(metric, self.confusion, self._floors) & self.compared
-        low, high = interval_of(strict, metric, self.confusion, others, at, self.policy.confidence_level)
-        values = self._values(metric)
+        low, high = absolute_bounds(*closed) if strict.absolute else closed
         for i in np.flatnonzero(~np.isnan(values)):
             if not (enough[others[i]] and enough[at]):
                 said[i] = f"{Verdict.INSUFFICIENT_DATA}: fewer than {_floor_list(self._floors, metric)}"
                 continue
-            pvalue = self.limit_pvalues.get((metric.name, int(others[i])), np.nan)
+            pvalue = rows.limit_pvalue[i]
             ends = float(low[i]), float(high[i])
             verdict, reason = strict.judge(float(values[i]), *ends, significant=bool(pvalue <= level))
             said[i] = f"{verdict}: {reason} [{ends[0]:.3f}, {ends[1]:.3f}]"

@@ -220,8 +220,6 @@ class Evidence:
     ----------
     examined : list of Examined
         By limit, over the comparisons that meet the floors.
-    promising : bool
-        Whether any limit is passed significantly before adjustment: without one, nothing can be after it.
     kept : list of (int, int)
         Which limit and comparison each row of ``rows`` is of.
     rows : list of ndarray of shape (n_resamples,)

@@ -14,10 +14,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from sklearn_ethiclens._validation import _one_dimensional
+from sklearn_ethiclens._validation import numeric_column
 
 __all__ = ["GroupScores", "ScoreBins", "ScoreTally", "bin_edges", "check_scores"]
 
@@ -54,23 +53,13 @@ def check_scores(y_score: Any) -> Floats:
     >>> check_scores([0, 0.5, 1])
     array([0. , 0.5, 1. ])
     """
-    shape: tuple[int, ...] = np.shape(y_score) if hasattr(y_score, "shape") or isinstance(y_score, list | tuple) else ()
-    if len(shape) == 2 and shape[1] != 1:
-        raise ValueError(
-            f"y_score must be one score per row, of the positive label; got {shape[1]} columns. Pass the column of pos_label: "
-            f"model.predict_proba(X)[:, list(model.classes_).index(pos_label)]."
-        )
-    column = _one_dimensional(y_score, "y_score")
-    values: Any = column
-    if isinstance(column, pd.Series):
-        numeric = pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind != "c"
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan) if numeric else column.to_numpy(dtype=object)
-    if values.dtype == object:
-        gaps = pd.isna(values)
-        values = np.array([np.nan if gap else v for v, gap in zip(values, gaps, strict=True)])
-    if values.dtype.kind not in "iufb":
-        raise TypeError(f"y_score must hold one number per row; got values such as {values.tolist()[0]!r}.")
-    scores = values.astype(np.float64)
+    scores = numeric_column(
+        y_score,
+        "y_score",
+        one="one score per row, of the positive label",
+        hint="Pass the column of pos_label: model.predict_proba(X)[:, list(model.classes_).index(pos_label)].",
+        booleans=True,
+    )
     if not np.isfinite(scores).all():
         missing, infinite = int(np.isnan(scores).sum()), int(np.isinf(scores).sum())
         found = " and ".join(f"{n} {what}" for n, what in ((missing, "missing (NaN)"), (infinite, "infinite")) if n)

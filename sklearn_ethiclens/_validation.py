@@ -161,6 +161,43 @@ def encode_column(values: Any, name: str) -> Column:
     return _encode_array(column, name)
 
 
+def numeric_column(values: Any, name: str, *, one: str, hint: str, booleans: bool) -> NDArray[np.float64]:
+    """Return numbers as one column of floats, NaN where one is missing.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_rows,)
+        pandas, polars and pyarrow columns are accepted.
+    name : str
+        What it is called in messages.
+    one, hint : str
+        What there must be of each row, and the way out where there are several columns.
+    booleans : bool
+        Whether True and False are numbers here.
+
+    Raises
+    ------
+    ValueError
+        If there are several columns.
+    TypeError
+        If the values are no numbers.
+    """
+    shape: tuple[int, ...] = np.shape(values) if hasattr(values, "shape") or isinstance(values, list | tuple) else ()
+    if len(shape) == 2 and shape[1] != 1:
+        raise ValueError(f"{name} must be {one}; got {shape[1]} columns. {hint}")
+    column = _one_dimensional(values, name)
+    read: Any = column
+    if isinstance(column, pd.Series):
+        numeric = pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind not in ("c" if booleans else "cb")
+        read = column.to_numpy(dtype=np.float64, na_value=np.nan) if numeric else column.to_numpy(dtype=object)
+    if read.dtype == object:
+        gaps = pd.isna(read)
+        read = np.array([np.nan if gap else v for v, gap in zip(read, gaps, strict=True)])
+    if read.dtype.kind not in ("iufb" if booleans else "iuf"):
+        raise TypeError(f"{name} must hold one number per row; got values such as {read.tolist()[0]!r}.")
+    return np.asarray(read.astype(np.float64))
+
+
 def _one_dimensional(values: Any, name: str) -> pd.Series | NDArray[Any]:
     """Return a pandas Series or a 1-d array; refuse what is no column."""
     if isinstance(values, str | bytes | Mapping | set | frozenset) or np.isscalar(values) or values is None:

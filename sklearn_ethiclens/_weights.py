@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from sklearn_ethiclens._validation import _one_dimensional
+from sklearn_ethiclens._validation import numeric_column
 
 __all__ = ["KEPT_BELOW", "CellWeights", "check_sample_weight"]
 
@@ -50,22 +49,9 @@ def check_sample_weight(sample_weight: Any) -> Floats:
     >>> check_sample_weight([1, 2.5, 0])
     array([1. , 2.5, 0. ])
     """
-    shape: tuple[int, ...] = (
-        np.shape(sample_weight) if hasattr(sample_weight, "shape") or isinstance(sample_weight, list | tuple) else ()
+    weights = numeric_column(
+        sample_weight, "sample_weight", one="one weight per row", hint="Pass one of them.", booleans=False
     )
-    if len(shape) == 2 and shape[1] != 1:
-        raise ValueError(f"sample_weight must be one weight per row; got {shape[1]} columns. Pass one of them.")
-    column = _one_dimensional(sample_weight, "sample_weight")
-    values: Any = column
-    if isinstance(column, pd.Series):
-        numeric = pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind not in "cb"
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan) if numeric else column.to_numpy(dtype=object)
-    if values.dtype == object:
-        gaps = pd.isna(values)
-        values = np.array([np.nan if gap else v for v, gap in zip(values, gaps, strict=True)])
-    if values.dtype.kind not in "iuf":
-        raise TypeError(f"sample_weight must hold one number per row; got values such as {values.tolist()[0]!r}.")
-    weights = values.astype(np.float64)
     wrong = {"missing (NaN)": np.isnan(weights), "infinite": np.isinf(weights), "negative": weights < 0}
     found = [f"{np.count_nonzero(mask)} {what}" for what, mask in wrong.items() if mask.any()]
     if found:

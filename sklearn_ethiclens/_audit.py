@@ -49,7 +49,7 @@ from sklearn_ethiclens.metrics._functions import reference_position
 from sklearn_ethiclens.metrics._rates import OUTCOMES, RATES, confusion_of
 from sklearn_ethiclens.metrics._scores import SCORE_METRICS, find_metric
 from sklearn_ethiclens.policy import Policy, Verdict, get_policy, overall_verdict
-from sklearn_ethiclens.report import render
+from sklearn_ethiclens.report import add_to_card, render
 
 SCHEMA = "sklearn-ethiclens/audit/1"
 _ABSOLUTE_GAPS = ("equalized_odds_difference", "average_odds_error")
@@ -416,12 +416,27 @@ class Audit:
 
         Parameters
         ----------
-        format : {"text", "html", "json"}
-            A scorecard for a terminal, an HTML fragment, or :meth:`to_json`.
+        format : {"text", "html", "markdown", "model_card", "datasheet", "json"}
+            A scorecard for a terminal, an HTML fragment, the scorecard for a pull request, a model card or a datasheet of the
+            audited rows (both Markdown), or :meth:`to_json`.
         **options
             Of the format.
         """
         return self.to_json() if format == "json" else render(self, format, **options)
+
+    def add_to_card(self, card: Any) -> Any:
+        """Add what the audit knows to a model card of skops, and return the card.
+
+        Parameters
+        ----------
+        card : skops.card.Card
+            Changed in place: sections of Mitchell et al. (2019) that the audit knows something of are added or replaced.
+
+        Returns
+        -------
+        skops.card.Card
+        """
+        return add_to_card(self, card)
 
     def __str__(self) -> str:
         return self.report("text")

@@ -204,17 +204,22 @@ def scorecard(audit: Any) -> tuple[Section, ...]:
     -------
     tuple of Section
     """
+    return tuple(section for chapter in chapters(audit).values() for section in chapter)
+
+
+def chapters(audit: Any) -> dict[str, tuple[Section, ...]]:
+    """Return the same by what they are: "head", "attributes", "summary", "size", "power", "further", "limits", "provenance"."""
     rates = _rates_by_group(audit)
-    return (
-        Section(title(audit), (_facts(audit),), str(audit.verdict or "")),
-        *(_attribute(audit, tuple(attributes), rates) for attributes in audit.plan),
-        Section("Summary", (Facts(_headlines(audit)),)),
-        *_size(audit),
-        *_power(audit),
-        *map(further, audit.sections),
-        Section("What this does not show", (Items((*LIMITS, *_base_rates(audit, rates))),)),
-        Section("Provenance", (Paragraph(_provenance(audit)),)),
-    )
+    return {
+        "head": (Section(title(audit), (_facts(audit),), str(audit.verdict or "")),),
+        "attributes": tuple(_attribute(audit, tuple(attributes), rates) for attributes in audit.plan),
+        "summary": (Section("Summary", (Facts(_headlines(audit)),)),),
+        "size": _size(audit),
+        "power": _power(audit),
+        "further": tuple(map(further, audit.sections)),
+        "limits": (Section("What this does not show", (Items((*LIMITS, *_base_rates(audit, rates))),)),),
+        "provenance": (Section("Provenance", (Paragraph(_provenance(audit)),)),),
+    }
 
 
 def _facts(audit: Any) -> Facts:

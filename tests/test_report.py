@@ -313,7 +313,7 @@ def test_unknown_format_lists_the_formats():
     found = made(*drawn())
     with pytest.raises(ValueError, match="format must be one of"):
         found.report("pdf")
-    assert list(FORMATS) == ["text", "html"]
+    assert list(FORMATS) == ["text", "html", "markdown", "model_card", "datasheet"]
     assert render(found) == found.report("text")
 
 

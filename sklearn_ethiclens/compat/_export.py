@@ -515,7 +515,7 @@ def _of_comparisons(block: _Block, said: _Said) -> None:
             word = glassalpha_status(finding)
             said.words.append(word)
             by_rows = finding.verdict is Verdict.INSUFFICIENT_DATA and finding.reason != "no labels"
-            if word in (None, "PASS") or by_rows:
+            if word in (None, "PASS", "ERROR") or by_rows:
                 continue
             ends = "" if isnan(finding.low) else f" [{number(finding.low)}, {number(finding.high)}]"
             line = (
@@ -525,13 +525,13 @@ def _of_comparisons(block: _Block, said: _Said) -> None:
             if finding.reason == "no labels":
                 line = f"{label(block.title)}: {metric} cannot be assessed without labels"
                 said.add("actions", "give the true labels")
-            said.add({"WARNING": "warnings", "ERROR": "errors"}.get(word, "cautions"), line)
+            said.add("warnings" if word == "WARNING" else "cautions", line)
             if word == "WARNING":
                 flagged.setdefault(label(finding.group), []).append(metric)
             elif finding.verdict is Verdict.INCONCLUSIVE and metric not in unsure:
                 unsure.append(metric)
     for group, metrics in flagged.items():
-        said.add("actions", f"find what makes {', '.join(metrics)} lower for {label(block.title)}={group}")
+        said.add("actions", f"find what sets {', '.join(metrics)} apart for {label(block.title)}={group}")
     if unsure:
         said.add("actions", f"collect more data before a conclusion on {', '.join(unsure)} by {label(block.title)}")
 

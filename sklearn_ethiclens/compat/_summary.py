@@ -37,8 +37,9 @@ def summary_sections(document: Mapping[str, Any]) -> tuple[Section, ...]:
     """
     summary = document["fairness_summary"]
     lines = ["Assessed:", *_items(summary["assessed"])]
-    features = document["individual_fairness"].get("features")
-    lines += [f"People are alike by {', '.join(map(str, features))}."] if features else []
+    people = document["individual_fairness"]
+    if "features" in people:
+        lines.append(f"People are alike by {', '.join(people['features'])}; compared are {people['scores']}.")
     for key, head in _HEADS.items():
         found = summary[key]
         none = NOTHING if key == "actions" else "none."

@@ -201,6 +201,8 @@ def audit(
             if config is not None:
                 source, asked = _configured(config, model)
             for rows in _load(source, asked):
+                if config is not None:
+                    check_target(config, rows.y_true)
                 given = _references(reference, rows.groups)
                 if chosen.reference == "highest_value" or chosen.min_share:
                     rows = replace(rows, reference={})  # the rule itself says whom to compare with
@@ -223,7 +225,6 @@ def audit(
                     part, found = _counterfactuals(rows.asked, list(rows.groups.columns.astype(str)), made, seed)
                     made = made.with_section(part)
                 if config is not None and config_file is not None:
-                    check_target(config, rows.y_true)
                     told = None if rows.asked is None else (rows.asked.stored, rows.asked.X)
                     made = made.annotate(config=digest_of(config_file))
                     made, document = with_glassalpha(made, config, rows.groups, rows.y_pred, told, found)

@@ -386,7 +386,7 @@ def read_config(
     Parameters
     ----------
     found : mapping
-        The keys of :data:`KEYS`, nested. A value of None is as if the key were absent.
+        The keys of the file, nested. A value of None is as if the key were absent.
     folder : str or path, optional
         Where relative paths start; default: the working directory.
     source : str

@@ -448,7 +448,7 @@ def _flips(counterfactual: Any) -> list[dict[str, Any]]:
         found.append(
             {
                 "protected_attr": name,
-                "disparate_treatment_rate": flips / n.sum(),
+                "disparate_treatment_rate": float(flips / n.sum()),
                 "mean_change": _plain(changes / n.sum()),
                 "max_change": _plain(float(np.max([pair.max_change for pair in pairs]))),
                 "n": int(n.sum()),
@@ -474,6 +474,9 @@ class _Said:
 def _summary(audit: Audit, blocks: Sequence[_Block], individual: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was assessed, errors, warnings and cautions apart, and what to do about them."""
     said, assessed = _Said(), []
+    for name, why in individual["reasons"].items():
+        if individual[name] is None and why != _NOT_GIVEN:
+            said.add("cautions", f"{name.replace('_', ' ')} was not assessed: {why}")
     for block in blocks:
         sizes = ", ".join(f"{label(one)} n={n}" for one, n in zip(block.labels, block.sizes, strict=True))
         assessed.append(f"{label(block.title)}: {_number_of(len(block.labels), 'group')} ({sizes})")
@@ -562,9 +565,6 @@ def _of_individuals(individual: Mapping[str, Any], assessed: list[str], said: _S
         elif flip["band"] == "inconclusive":
             said.words.append("CAUTION")
             said.add("cautions", f"{line}, with an interval that lies across bands")
-    for name, why in individual["reasons"].items():
-        if individual[name] is None and why != _NOT_GIVEN:
-            said.add("cautions", f"{name.replace('_', ' ')} was not assessed: {why}")
 
 
 def _provenance(audit: Audit) -> dict[str, Any]:

@@ -126,7 +126,7 @@ def compute_subgroup_metrics(
     dict
         By group, in canonical order: ``accuracy, precision, recall, f1`` (float in [0, 1]; NaN where a denominator is empty,
         with an ``UndefinedMetricWarning`` that names it) and ``count`` (int). Of several columns the keys are tuples; rows
-        without a group are one, :data:`sklearn_ethiclens.MISSING`.
+        without a group are one, ``sklearn_ethiclens.MISSING``.
 
     Raises
     ------

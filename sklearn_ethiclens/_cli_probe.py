@@ -230,9 +230,9 @@ class _OnItsColumns:
 
 
 # -------------------------------------------------------------------------------------------------- a part of an audit
-def counterfactual_section(
+def counterfactual_part(
     model: StoredModel, X: pd.DataFrame, names: Sequence[str], pos_label: Any, seed: int, lines: Sequence[str] = ()
-) -> Section:
+) -> tuple[Section, CounterfactualAudit | None]:
     """Return what a model does with the sensitive features among its inputs, and which it was not asked about and why.
 
     Parameters
@@ -249,17 +249,24 @@ def counterfactual_section(
         Of the search for proxies.
     lines : sequence of str
         What else the section has to say first.
+
+    Returns
+    -------
+    section : Section
+        For the audit of groups.
+    found : CounterfactualAudit or None
+        None where it can be asked about none of them.
     """
     reasons = {name: _not_askable(X, name) for name in names}
     askable = [name for name, reason in reasons.items() if not reason]
     not_asked = [f"{label(name)} ({reason})" for name, reason in reasons.items() if reason]
     said = [*lines, *([f"Not asked about: {'; '.join(not_asked)}."] if not_asked else [])]
     if not askable:
-        return Section("counterfactuals", "Counterfactuals", tuple(said))
+        return Section("counterfactuals", "Counterfactuals", tuple(said)), None
     probe = CounterfactualProbe(askable, max_values=MAX_VALUES, random_state=seed).fit(X)
     found = probe.audit(model.estimator, X, pos_label=match_label(show(pos_label), model.classes))
     section = found.annotate(model=model.words).section()
-    return replace(section, lines=(*said, *section.lines))
+    return replace(section, lines=(*said, *section.lines)), found
 
 
 def _not_askable(X: pd.DataFrame, name: str) -> str:

@@ -43,7 +43,8 @@ from sklearn_ethiclens._cli_common import (
     spoken_warnings,
     width,
 )
-from sklearn_ethiclens._cli_probe import counterfactual_section, probe_command
+from sklearn_ethiclens._cli_config import as_text, check_target, digest_of, read_configuration, with_glassalpha
+from sklearn_ethiclens._cli_probe import counterfactual_part, probe_command
 from sklearn_ethiclens._findings import Section as FurtherSection
 from sklearn_ethiclens._frames import (
     ENGINES,
@@ -57,6 +58,8 @@ from sklearn_ethiclens._frames import (
 )
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import as_scalar, listing, show
+from sklearn_ethiclens.compat import AuditConfig, to_glassalpha
+from sklearn_ethiclens.counterfactual import CounterfactualAudit
 from sklearn_ethiclens.datasets import DATASETS, Protocol, acs_income_protocol, compas_protocol, german_credit_protocol
 from sklearn_ethiclens.datasets._download import write_whole
 from sklearn_ethiclens.metrics._definitions import ALIASES, METRICS, Metric
@@ -97,9 +100,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only; the exi
 
 @app.command()
 def audit(
+    ctx: typer.Context,
     source: Annotated[
-        str, typer.Argument(metavar="SOURCE", help=f"{', '.join(DATASETS)}, or a file: {' or '.join(SUFFIXES)}.")
-    ],
+        str | None, typer.Argument(metavar="SOURCE", help=f"{', '.join(DATASETS)}, or a file: {' or '.join(SUFFIXES)}.")
+    ] = None,
     y_true: Annotated[str | None, typer.Option("--y-true", metavar="COL", help="Column of the true labels.")] = None,
     y_pred: Annotated[str | None, typer.Option("--y-pred", metavar="COL", help="Column of the decisions.")] = None,
     y_score: Annotated[
@@ -154,8 +158,14 @@ def audit(
     model_file: ModelFile = None,
     trust: Trust = None,
     allow_pickle: AllowPickle = False,
+    config_file: Annotated[
+        Path | None, typer.Option("--config", metavar="YAML", help="What to audit, in place of SOURCE and its options.")
+    ] = None,
     json_file: JsonFile = None,
     html_file: HtmlFile = None,
+    compat_file: Annotated[
+        Path | None, typer.Option("--compat-json", metavar="FILE", help="Write the audit in the layout of GlassAlpha.")
+    ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Compute all rates again with fairlearn.")] = False,
     fail_on: FailOn = "flagged",
     quiet: Quiet = False,
@@ -164,9 +174,16 @@ def audit(
     with one_line_errors():
         states, chosen = _states(fail_on), get_policy(policy)
         started = time.perf_counter()
-        combinations = int(intersections) if intersections and intersections.isdecimal() else intersections
-        audits = []
+        combinations: Any = int(intersections) if intersections and intersections.isdecimal() else intersections
+        audits, documents = [], []
         with spoken_warnings(quiet):
+            config = None if config_file is None else read_configuration(ctx, config_file)
+            if config is not None:
+                source, chosen, combinations = config.dataset, config.policy, list(config.intersections) or None
+                seed, outcome, model_file = config.random_seed, config.outcome, config.model_path
+                pos_label = None if config.pos_label is None else show(config.pos_label)
+            if source is None:
+                raise ValueError(f"SOURCE is missing: name one of {list(DATASETS)} or a file, or give --config.")
             model = None if model_file is None else load_model(model_file, split(trust), allow_pickle)
             asked = _Asked(
                 y_true,
@@ -181,7 +198,11 @@ def audit(
                 engine,
                 weight,
             )
+            if config is not None:
+                source, asked = _configured(config, model)
             for rows in _load(source, asked):
+                if config is not None:
+                    check_target(config, rows.y_true)
                 given = _references(reference, rows.groups)
                 if chosen.reference == "highest_value" or chosen.min_share:
                     rows = replace(rows, reference={})  # the rule itself says whom to compare with
@@ -199,11 +220,20 @@ def audit(
                     random_state=seed,
                 )
                 made = made.annotate(**rows.data)
+                found = None
                 if rows.asked is not None:
-                    made = made.with_section(
-                        _counterfactuals(rows.asked, list(rows.groups.columns.astype(str)), made, seed)
-                    )
+                    part, found = _counterfactuals(rows.asked, list(rows.groups.columns.astype(str)), made, seed)
+                    made = made.with_section(part)
+                if config is not None and config_file is not None:
+                    told = None if rows.asked is None else (rows.asked.stored, rows.asked.X)
+                    made = made.annotate(config=digest_of(config_file))
+                    made, document = with_glassalpha(made, config, rows.groups, rows.y_pred, told, found)
+                    documents.append(document)
+                elif compat_file is not None:
+                    documents.append(to_glassalpha(made))
                 audits.append(made.annotate(run={**_clock(started), **rows.run}))
+            if compat_file is not None:
+                write_whole(compat_file, as_text(documents).encode("utf-8", "backslashreplace"))
         _finish(audits, states, json_file, html_file, quiet, verify=verify)
 
 
@@ -355,6 +385,21 @@ class _Rows:
             )
         columns, controls = ({} if f is None else {str(k): f[k] for k in f} for f in (self.groups, self.controls))
         return Tally._of_columns(self.y_true, self.y_pred, columns, controls, self.counts, pos_label, missing)
+
+
+def _configured(config: AuditConfig, model: StoredModel | None) -> tuple[str, _Asked]:
+    """Return the source of a configuration and the columns it asks for; of a file, as rows where people are compared."""
+    is_file = config.path is not None
+    return str(config.path) if is_file else config.dataset, _Asked(
+        config.target_column if is_file else None,
+        config.prediction_column,
+        list(config.protected_attributes),
+        {name: [show(cut) for cut in cuts] for name, cuts in config.bands.items()},
+        "default",
+        model,
+        y_score=config.score_column,
+        engine="pandas" if is_file and config.individual.enabled else None,
+    )
 
 
 def _load(source: str, asked: _Asked) -> list[_Rows]:
@@ -576,9 +621,11 @@ def _count_parquet(path: Path, asked: _Asked, engine: str) -> _Rows:
     )
 
 
-def _counterfactuals(model: _Model, names: list[str], made: Audit, seed: int) -> FurtherSection:
-    """Return what a model does with the sensitive features of an audit themselves."""
-    return counterfactual_section(model.stored, model.X, names, made.tally.pos_label, seed, model.said)
+def _counterfactuals(
+    model: _Model, names: list[str], made: Audit, seed: int
+) -> tuple[FurtherSection, CounterfactualAudit | None]:
+    """Return what a model does with the sensitive features of an audit themselves, as a part of it and in full."""
+    return counterfactual_part(model.stored, model.X, names, made.tally.pos_label, seed, model.said)
 
 
 # --------------------------------------------------------------------------------------------------- words into values

@@ -34,7 +34,7 @@ ROOMS = {
         "monitoring",
     ],
     10: ["_cli_common"],
-    11: ["_cli_probe"],
+    11: ["_cli_config", "_cli_probe"],
     12: ["cli", "__init__"],
     13: ["__main__"],
 }

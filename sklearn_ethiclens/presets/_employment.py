@@ -23,7 +23,7 @@ from sklearn_ethiclens.policy import POLICIES
 from sklearn_ethiclens.presets._rules import UNKNOWN
 from sklearn_ethiclens.presets._tables import favorable_event, known_groups, labels_of
 
-MIN_SHARE = POLICIES["ll144"].min_share
+_TINY = 0.02  # a share of the rows; the Guidelines leave smaller groups aside (29 CFR 1607.15 A(2))
 SELECTION = "ll144 selection"
 SCORING = "ll144 scoring"
 ADVERSE_IMPACT = "eeoc adverse impact"
@@ -49,6 +49,7 @@ class _Categories:
     count: NDArray[np.int64]
     rate: Floats
     known: NDArray[np.bool_]
+    min_share: float
 
     @property
     def share(self) -> Floats:
@@ -58,7 +59,7 @@ class _Categories:
     @property
     def compared(self) -> NDArray[np.bool_]:
         """Which categories have an impact ratio."""
-        return self.known & (self.share >= MIN_SHARE - 1e-12)
+        return self.known & (self.share >= self.min_share - 1e-12)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of the table; an unknown category has its number only."""
@@ -70,14 +71,14 @@ class _Categories:
             if not self.known[i]:
                 yield self.name, label, n, None, None, None, "unknown"
             elif not compared[i]:
-                yield self.name, label, n, count, rate, None, f"under {MIN_SHARE:.0%}"
+                yield self.name, label, n, count, rate, None, f"under {self.min_share:.0%}"
             else:
                 yield self.name, label, n, count, rate, float(ratios[i]), "highest" if i == at else ""
 
     def left_out(self, rate_words: str) -> list[str]:
         """Return the categories that have no impact ratio for their size, with number, share and rate."""
         return [
-            f"{show(self.labels[i])} ({self.name}): n = {int(self.n[i])}, {self.share[i]:.1%} of the data, {rate_words} "
+            f"{show(self.labels[i])} in {self.name}, n = {int(self.n[i])}, {self.share[i]:.2%} of the data, {rate_words} "
             f"{self.rate[i]:.3f}"
             for i in np.flatnonzero(self.known & ~self.compared)
         ]
@@ -139,7 +140,7 @@ def _selection(audit: Any) -> Section:
     for attributes in _tables(audit):
         tally = audit.tally.marginal(attributes)
         confusion = confusion_of(tally, audit.outcome)
-        found.append(_categories(tally, attributes, confusion.rows("favored"), confusion.rate("favorable_rate")))
+        found.append(_categories(audit, tally, confusion.rows("favored"), confusion.rate("favorable_rate")))
     lines = (
         f"Selected: {favorable_event(audit)}. Selection rate: selected of all in the category. Impact ratio: the rate over that "
         f"of the most selected category of the table, neither rounded before (6 RCNY 5-300, 5-301(b)).",
@@ -156,7 +157,7 @@ def _scoring(audit: Any) -> Section:
     for attributes in _tables(audit):
         tally = audit.tally.marginal(attributes)
         count, n = above_median_counts(tally.scores), tally.rows.sum((1, 2))
-        found.append(_categories(tally, attributes, count, divide(count, n)))
+        found.append(_categories(audit, tally, count, divide(count, n)))
     adverse = "" if audit.outcome == "favorable" else " A higher score here speaks for the adverse decision."
     lines = (
         f"Scoring rate: the share of a category with a score above {median_score(scores):.6g}, the median of all "
@@ -169,23 +170,26 @@ def _scoring(audit: Any) -> Section:
     return Section(SCORING, "Local Law 144: scoring rates and impact ratios", lines, columns, rows)
 
 
-def _categories(tally: Tally, attributes: Sequence[str], count: Any, rate: Floats) -> _Categories:
-    n = tally.rows.sum((1, 2))
+def _categories(audit: Any, tally: Tally, count: Any, rate: Floats) -> _Categories:
+    """Return the categories of a table; the policy ll144 says from which share on they are compared, also where changed."""
+    policy = audit.policy if audit.policy.name == "ll144" else POLICIES["ll144"]
+    name, n = _table_name(tally.attributes), tally.rows.sum((1, 2))
     return _Categories(
-        _table_name(attributes), labels_of(tally), n, np.asarray(count, np.int64), rate, known_groups(tally)
+        name, labels_of(tally), n, np.asarray(count, np.int64), rate, known_groups(tally), policy.min_share
     )
 
 
 def _counted(found: Sequence[_Categories], rate_words: str) -> tuple[str, str]:
     """Return who has no impact ratio for a small number, and who is in no calculation."""
+    share = f"{found[0].min_share:.0%}"
     small = [words for one in found for words in one.left_out(rate_words)]
     more = f"; and {len(small) - _LISTED} more, in the table" if len(small) > _LISTED else ""
     unknown = [words for one in found if (words := one.unknown())]
     return (
-        f"Under {MIN_SHARE:.0%} of the data and left out of the impact ratios, as 5-301(d) allows with a reason given: "
+        f"Under {share} of the data and left out of the impact ratios, as 5-301(d) allows with a reason given: "
         f"{'; '.join(small[:_LISTED])}{more}."
         if small
-        else f"No category is under {MIN_SHARE:.0%} of the data.",
+        else "No category is left out of the impact ratios.",
         f"Of unknown category, and not in these calculations: {'; '.join(unknown)}."
         if unknown
         else "No row is of an unknown category.",
@@ -214,9 +218,9 @@ def eeoc_facts(audit: Any) -> tuple[Section, ...]:
     tiny = [
         f"{show(row[1])} ({row[0]}, n = {row[2]})"
         for row in rows
-        if row[6] == "highest" and row[2] < MIN_SHARE * audit.tally.n_rows
+        if row[6] == "highest" and row[2] < _TINY * audit.tally.n_rows
     ]
-    lines += [f"Highest, but under {MIN_SHARE:.0%} of the rows: {'; '.join(tiny)}."] if tiny else []
+    lines += [f"Highest, but under {_TINY:.0%} of the rows: {'; '.join(tiny)}."] if tiny else []
     unknown = [
         f"{n} in {show(attribute)}"
         for attribute, tally in audit.marginals().items()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_ethiclens._findings import Section
-from sklearn_ethiclens._score_tally import ScoreTally
+from sklearn_ethiclens._score_tally import ScoreBins, ScoreTally
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import show
 from sklearn_ethiclens.inference._scores import LEAST_CLASS, auc_interval, auc_variance, bounded_mean_interval
@@ -102,9 +102,11 @@ def _overall(audit: Any) -> Section:
     confusion = confusion_of(tally)
     rows = [_overall_row(confusion, name, level) for name in _rates(tally, _OVERALL)]
     rows += _scores_row(tally, level)
+    stored = isinstance(tally.scores, ScoreBins)
     lines = (
         f"Article 15(1) and (3), levels of accuracy and the metrics they are in: over all rows, with {100 * level:g}% intervals.",
         *_without_labels(tally),
+        *((f"Single scores are not stored: their metrics over all rows are {UNKNOWN}.",) if stored else ()),
         f"Whether a level is appropriate to the purpose, robustness and cybersecurity (article 15(1), (4) and (5)): {UNKNOWN}.",
     )
     columns = ("metric", "denominator", "value", "low", "high")

@@ -20,6 +20,7 @@ from sklearn_ethiclens._version import __version__
 from sklearn_ethiclens.datasets import fetch_acs, fetch_acs_income, fetch_compas, load_german_credit
 from sklearn_ethiclens.metrics import METRICS, SCORE_METRICS
 from sklearn_ethiclens.policy import POLICIES, Policy, Rule, Verdict
+from sklearn_ethiclens.presets import PRESETS
 from sklearn_ethiclens.scorers import (
     fairness_scorers,
     make_fairness_scorer,
@@ -39,6 +40,7 @@ __all__ = [
     "METRICS",
     "MISSING",
     "POLICIES",
+    "PRESETS",
     "SCORE_METRICS",
     "Audit",
     "BiasInjector",

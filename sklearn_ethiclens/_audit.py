@@ -49,6 +49,7 @@ from sklearn_ethiclens.metrics._functions import reference_position
 from sklearn_ethiclens.metrics._rates import OUTCOMES, RATES, confusion_of
 from sklearn_ethiclens.metrics._scores import SCORE_METRICS, find_metric
 from sklearn_ethiclens.policy import Policy, Verdict, get_policy, overall_verdict
+from sklearn_ethiclens.presets import get_preset
 from sklearn_ethiclens.report import add_to_card, render
 
 SCHEMA = "sklearn-ethiclens/audit/1"
@@ -305,7 +306,57 @@ class Audit:
         again = replace(again, sections=(*again.sections, *(s for s in self.sections if s.key not in made)))
         if isinstance(self.tally.scores, ScoreBins) and "score_confidence_level" in self.parameters:
             again = self._give_scores(again)
-        return again.annotate(**{k: v for k, v in self.provenance["data"].items() if k not in again.provenance["data"]})
+        again = again.annotate(
+            **{k: v for k, v in self.provenance["data"].items() if k not in again.provenance["data"]}
+        )
+        for name in self.parameters.get("presets", ()):
+            again = again.preset(name, policy=again.policy)
+        return again
+
+    def preset(self, name: str, *, policy: str | Policy | None = None) -> Audit:
+        """Return the audit with the facts that a regulator's rule asks for, judged by the policy that belongs to the rule.
+
+        Facts, not a certificate: the rule, its source, its date and its status stand first, then tables; nothing says that the
+        rule is met.
+
+        Parameters
+        ----------
+        name : {"ll144", "eeoc", "eu-ai-act", "lending"}
+            A name in ``PRESETS``.
+        policy : str or Policy, optional
+            What is judged instead; default: the policy of the preset, or this audit's where none belongs to it. To keep this
+            audit's, pass ``audit.policy``.
+
+        Returns
+        -------
+        Audit
+            With the section "preset <name>" and those of the facts ahead of other sections, and the name in
+            ``parameters["presets"]``.
+
+        Raises
+        ------
+        ValueError
+            If there is no such preset or policy.
+
+        Examples
+        --------
+        >>> tally = Tally.from_counts({"F": {"n": 20, "selected": 3}, "M": {"n": 80, "selected": 16}}, attribute="sex")
+        >>> row = audit_tally(tally).preset("eeoc").section("eeoc adverse impact").frame().iloc[0]
+        >>> row["group"], row["impact_ratio"].round(2).item(), row["below_4/5"], row["one_more"]
+        ('F', 0.75, 'yes', 'yes')
+        """
+        preset = get_preset(name)
+        own = self.policy if preset.policy is None or preset.policy == self.policy.name else preset.policy
+        chosen = own if policy is None else get_policy(policy)
+        judged = self if chosen == self.policy else self.rejudge(chosen)
+        made = preset.sections(judged)
+        keys = {section.key for section in made}
+        before = [names for names in judged.parameters.get("presets", ()) if names != preset.name]
+        return replace(
+            judged,
+            parameters={**judged.parameters, "presets": [*before, preset.name]},
+            sections=(*made, *(section for section in judged.sections if section.key not in keys)),
+        )
 
     def _give_scores(self, again: Audit) -> Audit:
         """Return another audit of this tally with the metrics of scores of this one, which cannot be computed again."""
@@ -745,7 +796,7 @@ random_state
         provenance=_provenance(tally),
         tests=found.tests,
         references=found.references,
-        composite=found.composite,
+        composite=found.composite if settings.policy.rules else replace(found.composite, band=None),
         minimum_disparate_impact=found.minimum_disparate_impact,
         notes=found.notes,
         sections=(*score_sections, *sections),

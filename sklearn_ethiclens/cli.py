@@ -63,8 +63,9 @@ from sklearn_ethiclens.counterfactual import CounterfactualAudit
 from sklearn_ethiclens.datasets import DATASETS, Protocol, acs_income_protocol, compas_protocol, german_credit_protocol
 from sklearn_ethiclens.datasets._download import write_whole
 from sklearn_ethiclens.metrics._definitions import ALIASES, METRICS, Metric
-from sklearn_ethiclens.metrics._scores import SCORE_METRICS, ScoreMetric, find_metric
+from sklearn_ethiclens.metrics._scores import SCORE_METRICS, ScoreMetric, above_median, find_metric
 from sklearn_ethiclens.policy import POLICIES, get_policy
+from sklearn_ethiclens.presets import NO_CERTIFICATE, PRESETS, Preset, get_preset
 from sklearn_ethiclens.report._text import lay_out
 from sklearn_ethiclens.report._words import Facts, Paragraph, Section, Table, label, policy_facts
 
@@ -89,7 +90,12 @@ def main() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------ commands
-PolicyName = Annotated[str, typer.Option("--policy", help="What is judged; see `policies`.")]
+PolicyName = Annotated[
+    str | None, typer.Option("--policy", help="What is judged; see `policies`. Default: ethiclens, or the preset's.")
+]
+PresetName = Annotated[
+    str | None, typer.Option("--preset", metavar="NAME", help="Facts that a regulator's rule asks for; see `presets`.")
+]
 JsonFile = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the audit as JSON; - is stdout.")]
 HtmlFile = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the scorecard as HTML.")]
 FailOn = Annotated[
@@ -125,7 +131,8 @@ def audit(
     bands: Annotated[
         list[str] | None, typer.Option("--bands", metavar="COL=25,40", help="Cut a column of numbers into groups.")
     ] = None,
-    policy: PolicyName = "ethiclens",
+    policy: PolicyName = None,
+    preset: PresetName = None,
     reference: Annotated[
         list[str] | None,
         typer.Option("--reference", metavar="COL=GROUP", help="Whom to compare with; sex*race=F*Black for cells."),
@@ -172,7 +179,8 @@ def audit(
 ) -> None:
     """Audit a data set, or a file of predictions or of rows for a model, and print the scorecard."""
     with one_line_errors():
-        states, chosen = _states(fail_on), get_policy(policy)
+        states, shown = _states(fail_on), None if preset is None else get_preset(preset)
+        chosen = get_policy(policy or (shown and shown.policy) or "ethiclens")
         started = time.perf_counter()
         combinations: Any = int(intersections) if intersections and intersections.isdecimal() else intersections
         audits, documents = [], []
@@ -197,6 +205,7 @@ def audit(
                 _survey(source, split(us_states), year),
                 engine,
                 weight,
+                shown is not None and shown.scores_decide,
             )
             if config is not None:
                 source, asked = _configured(config, model)
@@ -224,6 +233,8 @@ def audit(
                 if rows.asked is not None:
                     part, found = _counterfactuals(rows.asked, list(rows.groups.columns.astype(str)), made, seed)
                     made = made.with_section(part)
+                if shown is not None:
+                    made = made.preset(shown.name, policy=made.policy)
                 if config is not None and config_file is not None:
                     told = None if rows.asked is None else (rows.asked.stored, rows.asked.X)
                     made = made.annotate(config=digest_of(config_file))
@@ -290,6 +301,19 @@ def list_policies(
             _show(Section("Policies", (Facts(tuple((p.name, p.description) for p in POLICIES.values())),)))
 
 
+@app.command("presets")
+def list_presets(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One of them, in full.")] = None,
+) -> None:
+    """List the presets for regulators' rules with source, date and status, or show one in full."""
+    with one_line_errors():
+        if name is not None:
+            _show(Section(get_preset(name).name, (_preset(get_preset(name)),)))
+        else:
+            for i, preset in enumerate(PRESETS.values()):
+                _show(Section(preset.name, (_preset(preset),)), apart=bool(i))
+
+
 @app.command("datasets")
 def list_datasets() -> None:
     """List the data sets."""
@@ -316,6 +340,14 @@ def _metric(name: str) -> Facts:
     return Facts(tuple(row for row in rows if row[1]))
 
 
+def _preset(preset: Preset) -> Facts:
+    rows = [("shows", preset.description), ("policy", preset.policy or "none of its own")]
+    for rule in preset.rules:
+        rows += [("rule", rule.title), ("source", rule.citation), ("date", rule.date)]
+        rows.append(("status", f"as of {rule.as_of}: {rule.status}"))
+    return Facts((*rows, ("note", NO_CERTIFICATE)))
+
+
 def _parity(parity: float | None) -> str:
     return "-" if parity is None else f"{parity:g}"
 
@@ -336,6 +368,12 @@ class _Asked:
     survey: Mapping[str, Any] = field(default_factory=dict)  # which part of a data set to load
     engine: str | None = None
     weight: str | None = None
+    scores_decide: bool = False  # without decisions, scores above their median are the positive ones
+
+    @property
+    def by_median(self) -> bool:
+        """Whether scores stand for the decisions that are not given."""
+        return self.scores_decide and self.y_score is not None and self.y_pred is None and self.model is None
 
     @property
     def audited(self) -> list[str]:
@@ -519,9 +557,13 @@ def _column(bunch: Bunch, data_name: str, name: str, survey: Mapping[str, Any]) 
 
 def _load_file(path: Path, asked: _Asked) -> _Rows:
     names = asked.audited
-    if not asked.y_pred and asked.model is None:
+    if not asked.y_pred and asked.model is None and not asked.by_median:
         raise ValueError(
             f"--y-pred is missing: name the column of {path.name} that holds the decisions, or give --model."
+        )
+    if asked.by_median and asked.y_true:
+        raise ValueError(
+            "--y-true is of no use without decisions: scoring rates need scores only. Leave it out, or give --y-pred too."
         )
     if not names:
         raise ValueError(f"--sensitive is missing: name the columns of {path.name} that hold the groups.")
@@ -543,7 +585,17 @@ def _load_file(path: Path, asked: _Asked) -> _Rows:
         y_score=labels[asked.y_score] if asked.y_score else None,
         weight=labels[asked.weight] if asked.weight else None,
     )
+    if asked.by_median:
+        return _with_median(rows)
     return rows if asked.model is None else _with_model(rows, asked.model, path, asked)
+
+
+def _with_median(rows: _Rows) -> _Rows:
+    """Return the rows of a file with scores above their median as the decisions, as Local Law 144 counts them."""
+    above = above_median(rows.y_score)
+    said = f"No decisions were given: a row counts as selected where its score is above the median of all {len(above)} scores."
+    decided = pd.Series(above, index=rows.groups.index)
+    return replace(rows, y_pred=decided, pos_label=1, data={**rows.data, "notes": [said]})
 
 
 def _with_model(rows: _Rows, model: StoredModel, path: Path, asked: _Asked) -> _Rows:

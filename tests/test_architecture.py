@@ -20,7 +20,7 @@ ROOMS = {
     4: ["policy"],
     5: ["_findings"],
     6: ["_calibrated"],
-    7: ["_assess", "_assess_scores", "_scan", "_strata", "report", "plotting"],
+    7: ["_assess", "_assess_scores", "_scan", "_strata", "presets", "report", "plotting"],
     8: ["_audit"],
     9: [
         "_auditor",

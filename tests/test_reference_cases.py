@@ -34,6 +34,7 @@ from sklearn_ethiclens.datasets import inject, normal_score_shift
 from sklearn_ethiclens.exceptions import UndefinedMetricWarning
 from sklearn_ethiclens.inference._resampling import acceleration, leave_one_out, pair_leave_one_out
 from sklearn_ethiclens.metrics._rates import confusion_of
+from sklearn_ethiclens.metrics._scores import median_score
 from tests._shared import cases, data_file
 
 RATES = {
@@ -591,6 +592,23 @@ def weighted_group_table(case):
     return found
 
 
+def scoring_table(case):
+    """Return the tables of scoring rates of an audit without labels, whose decisions are the scores above their median."""
+    given = case["input"]
+    made = audit(
+        None,
+        metrics.above_median(given["score"]),
+        sensitive_features={name: given[name] for name in given["by"]},
+        y_score=given["score"],
+        policy="ll144",
+        n_resamples=100,
+    )
+    found = {"median": median_score(made.tally.scores)}
+    for _, row in made.preset("ll144").section("ll144 scoring").frame().iterrows():
+        found |= {f"{name}[{row['category']}]": row[name] for name in ("n", "scoring_rate", "impact_ratio")}
+    return found
+
+
 HANDLERS = {
     "group_table": group_table,
     "selection_table": selection_table,
@@ -619,6 +637,7 @@ HANDLERS = {
     "injection_score_shift": injection_score_shift,
     "stratified": stratified,
     "weighted_group_table": weighted_group_table,
+    "scoring_table": scoring_table,
 }
 THROUGH_AUDIT = {
     "group_table": group_table_of_audit,
@@ -632,7 +651,6 @@ ELSEWHERE = {
     "counterfactual": "test_counterfactual_audit.py",
 }
 LATER = {
-    "scoring_table": "reports of scoring rates",
     "one_sample_binomial": "optional: a rate against a given one is no comparison of groups",
 }
 # Single values of covered kinds that the product does not offer.

@@ -27,7 +27,7 @@ from sklearn_ethiclens.metrics._comparisons import (
 )
 from sklearn_ethiclens.metrics._definitions import ALIASES, METRICS, Metric, generalized_entropy, get_metric
 from sklearn_ethiclens.metrics._functions import plain_function
-from sklearn_ethiclens.metrics._scores import SCORE_METRICS, ScoreMetric, expected_calibration_error
+from sklearn_ethiclens.metrics._scores import SCORE_METRICS, ScoreMetric, above_median, expected_calibration_error
 
 _PLAIN = [m.name for m in METRICS.values() if m.kind != "group" and m.name != "composite_bias_score"]
 globals().update({name: plain_function(name) for name in _PLAIN})
@@ -38,6 +38,7 @@ __all__ = [
     "SCORE_METRICS",
     "Metric",
     "ScoreMetric",
+    "above_median",
     "calculate_disparate_impact",
     "calculate_equalized_odds_difference",
     "calculate_statistical_parity_difference",

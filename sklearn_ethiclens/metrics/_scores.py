@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from sklearn_ethiclens._score_tally import N_BINS, GroupScores, ScoreTally, bin_edges
+from sklearn_ethiclens._score_tally import N_BINS, GroupScores, ScoreTally, bin_edges, check_scores
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import MISSING, check_aligned, encode_outcomes, show
 from sklearn_ethiclens.exceptions import UndefinedMetricWarning
@@ -452,6 +452,71 @@ def find_metric(name: str) -> Metric | ScoreMetric:
     near = get_close_matches(str(name), [*METRICS, *ALIASES, *SCORE_METRICS], n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise ValueError(f"metric must be a name in METRICS or SCORE_METRICS; got {name!r}.{hint}")
+
+
+# ---------------------------------------------------------------------------------------------------- above the median
+def above_median(y_score: Any) -> NDArray[np.int64]:
+    """Return which scores lie above the median of all: 1 where they do, else 0.
+
+    The decision behind the *scoring rate* of New York City's Local Law 144: where a tool gives scores and no decisions, the rate
+    of a category is the share of its scores above the median of the full sample.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (n_rows,)
+        Finite numbers; higher is better for a person.
+
+    Returns
+    -------
+    ndarray of {0, 1} of shape (n_rows,)
+        Scores equal to the median are not above it.
+
+    Raises
+    ------
+    ValueError
+        If there are no scores, or one is missing or infinite.
+    TypeError
+        If the values are no numbers.
+
+    References
+    ----------
+    6 RCNY 5-300 and 5-301(c).
+
+    Examples
+    --------
+    The median of four is halfway between the two in the middle, here 2.5, then 3:
+
+    >>> above_median([1, 2, 3, 4]).tolist(), above_median([1, 3, 3, 4]).tolist()
+    ([0, 0, 1, 1], [0, 0, 0, 1])
+    """
+    scores = check_scores(y_score)
+    if not scores.size:
+        raise ValueError("y_score is empty: there is no median.")
+    return (scores > _last_not_above(scores)).astype(np.int64)
+
+
+def median_score(scores: ScoreTally) -> float:
+    """Return the median of all scores of a tally."""
+    return float(np.median(scores.scores))
+
+
+def above_median_counts(scores: ScoreTally) -> NDArray[np.int64]:
+    """Return how many scores of each group lie above the median of all, of shape (n_groups,).
+
+    Parameters
+    ----------
+    scores : ScoreTally
+        With at least one score.
+    """
+    above = np.append(0, np.cumsum(scores.scores > _last_not_above(scores.scores)))
+    runs = np.append(scores.starts[:, 0], scores.scores.size)
+    return np.diff(above[runs])
+
+
+def _last_not_above(scores: Floats) -> float:
+    """Return the lower of the two scores in the middle: greater ones are above the median, which may be no score itself."""
+    at = (scores.size - 1) // 2
+    return float(np.partition(scores, at)[at])
 
 
 # ---------------------------------------------------------------------------------------------------------- comparisons

@@ -52,6 +52,10 @@ TRIAGE = "A convenience for triage, no legal standard; higher is a smaller dispa
 INFLATES = "A reference chosen from the data inflates flags: name one beforehand."
 ALLOWED = "That it was chosen from the data is allowed for in the adjustment."
 IGNORES = "the policy ignores uncertainty: it judges values alone, by design"
+UNJUDGED = "No limit was set: whether a number is large or small is not said here."
+HIGHEST = (
+    "The highest of several rates is too high on average, so that ratios to it are too low, the more so with few rows."
+)
 LIMITS = (
     "Cleared is not fair: it means within this policy's limits, for these groups, metrics and rows. And what is not "
     "flagged is not cleared.",
@@ -213,11 +217,11 @@ def chapters(audit: Any) -> dict[str, tuple[Section, ...]]:
     return {
         "head": (Section(title(audit), (_facts(audit),), str(audit.verdict or "")),),
         "attributes": tuple(_attribute(audit, tuple(attributes), rates) for attributes in audit.plan),
-        "summary": (Section("Summary", (Facts(_headlines(audit)),)),),
+        "summary": (Section("Summary", (Facts(_headlines(audit)),)),) if audit.policy.rules else (),
         "size": _size(audit),
         "power": _power(audit),
         "further": tuple(map(further, audit.sections)),
-        "limits": (Section("What this does not show", (Items((*LIMITS, *_base_rates(audit, rates))),)),),
+        "limits": (Section("What this does not show", (Items((*_limits(audit.policy), *_base_rates(audit, rates))),)),),
         "provenance": (Section("Provenance", (Paragraph(_provenance(audit)),)),),
     }
 
@@ -366,6 +370,8 @@ def _reference(reference: Reference, policy: Policy, n_groups: int) -> str:
     chosen = f"Reference: {who}, chosen by the policy: {_REFERENCES[policy.reference]}{_above(policy)}."
     if policy.reference != "highest_rate":
         return chosen
+    if not policy.rules:
+        return f"{chosen} {HIGHEST}"
     return f"{chosen} {ALLOWED if policy.judges_together else INFLATES}"
 
 
@@ -600,6 +606,11 @@ def cell(value: Any) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------------- limits
+def _limits(policy: Policy) -> tuple[str, ...]:
+    """Return what the numbers do not show; without a word on verdicts where the policy gives none."""
+    return LIMITS if policy.rules else (UNJUDGED, *LIMITS[1:])
+
+
 def _base_rates(audit: Any, rates: Any) -> tuple[str, ...]:
     """Return which parities cannot hold together, for the comparisons whose base rates differ."""
     differing = []

@@ -36,7 +36,7 @@ _COLUMNS = (
     "reason",
 )
 _TICKS = (0.5, 2.0, 0.2, 5.0, 0.1, 10.0, 0.05, 20.0, 0.02, 50.0, 0.01, 100.0)
-_APART = 0.1  # of the width of the axes, between labels of ticks
+_APART = (0.16, 0.3)  # of the width of the axes, between labels of ticks; in narrow ones more
 _FARTHEST = 20.0  # times the most extreme estimate or limit; intervals may end beyond
 
 
@@ -337,10 +337,10 @@ class DisparityDisplay:
         numbers = found[["value", "low", "high"]].to_numpy(dtype=float)
         marked = [parity, *(limit for limit in limits if np.isfinite(limit))]
         if entry.scale == "ratio":
-            _set_ratio_axis(panel, numbers, marked)
+            _set_ratio_axis(panel, numbers, marked, _APART[narrow])
             said = "group over reference" if entry.kind == "pair" else "smallest over largest"
         else:
-            _set_linear_axis(panel, numbers, marked)
+            _set_linear_axis(panel, numbers, marked, narrow)
             said = "group against reference" if entry.kind == "pair" else "over all groups"
         panel.axvline(parity, color="0.35", linewidth=0.9, zorder=1)
         accepted = "no limit: descriptive"
@@ -356,7 +356,7 @@ class DisparityDisplay:
         level = common.percent(self.confidence_level)
         known = f"with {level} interval" if np.isfinite(numbers[:, 1:]).any() else "without interval"
         text = f"{said}, {known}\n{accepted}"
-        text = text.replace(", ", "\n").replace(": ", ":\n") if narrow else text
+        text = text.replace(", ", "\n") if narrow else text
         panel.set_xlabel(text, fontsize="x-small" if narrow else "small", **common.PLAIN)
 
     def _draw_rows(
@@ -450,17 +450,17 @@ def _accepted(limits: tuple[float, float]) -> str:
     return f"at least {low:g}" if np.isinf(high) else f"{low:g} to {high:g}"
 
 
-def _set_linear_axis(panel: Any, numbers: Any, marked: Sequence[float]) -> None:
+def _set_linear_axis(panel: Any, numbers: Any, marked: Sequence[float], narrow: bool) -> None:
     from matplotlib.ticker import MaxNLocator
 
     shown = np.append(numbers[np.isfinite(numbers)], marked)
     low, high = float(shown.min()), float(shown.max())
     margin = 0.06 * (high - low or 1.0)
     panel.set_xlim(low - margin, high + margin)
-    panel.xaxis.set_major_locator(MaxNLocator(5))
+    panel.xaxis.set_major_locator(MaxNLocator(3 if narrow else 5))
 
 
-def _set_ratio_axis(panel: Any, numbers: Any, marked: Sequence[float]) -> None:
+def _set_ratio_axis(panel: Any, numbers: Any, marked: Sequence[float], apart: float) -> None:
     """Set a logarithmic axis; where there are zeros, a linear one up to the smallest positive number."""
     from matplotlib.ticker import NullFormatter, NullLocator
 
@@ -483,7 +483,7 @@ def _set_ratio_axis(panel: Any, numbers: Any, marked: Sequence[float]) -> None:
     chosen: dict[float, float] = {}
     for tick in ticks:
         place = panel.transAxes.inverted().transform(panel.transData.transform((tick, 0.0)))[0]
-        if 0 <= place <= 1 and all(abs(place - other) >= _APART for other in chosen.values()):
+        if 0 <= place <= 1 and all(abs(place - other) > apart for other in chosen.values()):
             chosen[tick] = place
     panel.set_xticks(sorted(chosen), [f"{tick:g}" for tick in sorted(chosen)], **common.PLAIN)
     panel.xaxis.set_minor_locator(NullLocator())

@@ -285,6 +285,8 @@ class ImpossibilityDisplay:
                 hollow = {"color": "0.3", "markerfacecolor": "white", "linestyle": "none", "markersize": 6}
                 panel.plot([], [], marker="s", label=f"where precision would be that of {who}", **hollow)
                 panel.plot([], [], marker="D", label=f"where the false positive rate would be that of {who}", **hollow)
+        if not self.points_:
+            panel.text(0.5, 0.5, "undefined in every group", transform=panel.transAxes, ha="center", color=common.GREY)
         panel.set(xlim=(-0.02 * end, end), ylim=(floor, 1.0 + 0.03 * (1.0 - floor)))
         panel.spines[["top", "right"]].set_visible(False)
         panel.tick_params(labelsize="small")

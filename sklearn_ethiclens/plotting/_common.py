@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ethiclens._validation import (
     check_aligned,
@@ -307,10 +307,10 @@ class Rows:
 
 def draw_row_points(
     ax: Any,
-    x: Sequence[float],
-    y: Sequence[float],
-    low: Sequence[float],
-    high: Sequence[float],
+    x: ArrayLike,
+    y: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
     *,
     color: str,
     style: Mapping[str, Any],

@@ -19,6 +19,13 @@ from sklearn_ethiclens._validation import MISSING
 from sklearn_ethiclens._version import __version__
 from sklearn_ethiclens.datasets import fetch_acs, fetch_acs_income, fetch_compas, load_german_credit
 from sklearn_ethiclens.metrics import METRICS, SCORE_METRICS
+from sklearn_ethiclens.plotting import (
+    CounterfactualDisplay,
+    DisparityDisplay,
+    GroupRatesDisplay,
+    ImpossibilityDisplay,
+    TradeoffDisplay,
+)
 from sklearn_ethiclens.policy import POLICIES, Policy, Rule, Verdict
 from sklearn_ethiclens.presets import PRESETS
 from sklearn_ethiclens.scorers import (
@@ -34,7 +41,6 @@ if TYPE_CHECKING:
     from sklearn_ethiclens import individual
     from sklearn_ethiclens.counterfactual import CounterfactualAudit, CounterfactualProbe
     from sklearn_ethiclens.datasets import BiasInjector, make_biased_classification
-    from sklearn_ethiclens.plotting import TradeoffDisplay
 
 __all__ = [
     "METRICS",
@@ -45,10 +51,14 @@ __all__ = [
     "Audit",
     "BiasInjector",
     "CounterfactualAudit",
+    "CounterfactualDisplay",
     "CounterfactualProbe",
+    "DisparityDisplay",
     "FairnessAuditor",
     "Finding",
+    "GroupRatesDisplay",
     "Headline",
+    "ImpossibilityDisplay",
     "Policy",
     "Rule",
     "Tally",
@@ -80,7 +90,6 @@ _ROOMS = {
     "BiasInjector": "datasets",
     "CounterfactualAudit": "counterfactual",
     "CounterfactualProbe": "counterfactual",
-    "TradeoffDisplay": "plotting",
     "make_biased_classification": "datasets",
 }
 

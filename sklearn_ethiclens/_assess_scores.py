@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sklearn_ethiclens._findings import Finding, Reference, Section
-from sklearn_ethiclens._score_tally import N_BINS, ScoreTally
+from sklearn_ethiclens._score_tally import N_BINS, ScoreBins, ScoreTally, bin_edges
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import MISSING, check_aligned, check_apart, encode_outcomes, show
 from sklearn_ethiclens.inference._intervals import Bounds, normal_quantile, wilson_interval
@@ -383,13 +383,55 @@ def reliability_table(
         )
         scores = tally.scores
         groups = {name: [group[k] for group in tally.groups] for k, name in enumerate(tally.attributes)}
-    if not scores.probabilities:
-        raise ValueError(
-            f"y_score must hold probabilities, from 0 to 1; got scores from {scores.scores.min():.6g} to "
-            f"{scores.scores.max():.6g}. Calibrate them first, for example with sklearn.calibration.CalibratedClassifierCV."
-        )
-    edges = score_edges(scores.scores, n_bins, strategy)
-    bins = scores.binned(edges)
+    return _reliability(scores, groups, n_bins, strategy, confidence_level)
+
+
+def reliability_of(
+    tally: Tally, *, n_bins: int = N_BINS, strategy: str = "uniform", confidence_level: float = 0.95
+) -> pd.DataFrame:
+    """Return the table of :func:`reliability_table` from a tally that has scores.
+
+    A tally read back from JSON has its scores in ten equal-width bins, and no others can be made of them.
+
+    Raises
+    ------
+    ValueError
+        If there are no scores, no labels, no probabilities, or not these bins.
+    """
+    if tally.scores is None:
+        raise ValueError("there are no scores: pass y_score, the probabilities of pos_label, when auditing.")
+    if not tally.labelled:
+        raise ValueError("there are no labels: scores cannot be compared with what came true.")
+    groups = {name: [group[k] for group in tally.groups] for k, name in enumerate(tally.attributes)}
+    return _reliability(tally.scores, groups, n_bins, strategy, confidence_level)
+
+
+def _reliability(
+    scores: ScoreTally | ScoreBins,
+    groups: Mapping[str, list[Any]],
+    n_bins: int,
+    strategy: str,
+    confidence_level: float,
+) -> pd.DataFrame:
+    if isinstance(scores, ScoreBins):
+        if (n_bins, strategy) != (N_BINS, "uniform"):
+            raise ValueError(
+                f"scores read back from JSON stand in {N_BINS} bins of equal width; got n_bins={n_bins!r} and "
+                f"strategy={strategy!r}. Other bins need the rows."
+            )
+        edges, bins = bin_edges(N_BINS), scores
+        rows, sums = bins.counts.sum(2), bins.sums.sum(2)
+        if (sums < edges[:-1] * rows - 1e-9).any() or (sums > edges[1:] * rows + 1e-9).any():
+            raise ValueError("y_score must hold probabilities, from 0 to 1; some of the stored scores lie outside.")
+    else:
+        if not scores.probabilities:
+            raise ValueError(
+                f"y_score must hold probabilities, from 0 to 1; got scores from {scores.scores.min():.6g} to "
+                f"{scores.scores.max():.6g}. Calibrate them first, for example with "
+                f"sklearn.calibration.CalibratedClassifierCV."
+            )
+        edges = score_edges(scores.scores, n_bins, strategy)
+        bins = scores.binned(edges)
     counts = bins.counts.sum(2).ravel()
     positives = bins.counts[:, :, 1].ravel()
     low, high = wilson_interval(positives, counts, confidence_level=confidence_level)

@@ -28,6 +28,7 @@ from sklearn_ethiclens._findings import (
     Reference,
     Section,
     disparities,
+    group_rates,
     weights_section,
 )
 from sklearn_ethiclens._scan import scan_depth, scan_section
@@ -42,12 +43,12 @@ from sklearn_ethiclens.exceptions import (
     SampleSizeWarning,
     UndefinedMetricWarning,
 )
-from sklearn_ethiclens.inference._intervals import wilson_interval
 from sklearn_ethiclens.inference._resampling import as_seed
 from sklearn_ethiclens.metrics._definitions import METRICS
 from sklearn_ethiclens.metrics._functions import reference_position
-from sklearn_ethiclens.metrics._rates import OUTCOMES, RATES, confusion_of
+from sklearn_ethiclens.metrics._rates import OUTCOMES, confusion_of
 from sklearn_ethiclens.metrics._scores import SCORE_METRICS, find_metric
+from sklearn_ethiclens.plotting import DisparityDisplay, draw
 from sklearn_ethiclens.policy import Policy, Verdict, get_policy, overall_verdict
 from sklearn_ethiclens.presets import get_preset
 from sklearn_ethiclens.report import add_to_card, render
@@ -207,35 +208,7 @@ class Audit:
             ``attribute, group, n, rate, value, low, high, count, denominator``. Of weighted rows the value is weighted,
             numbers are of rows, and ``effective`` is the denominator that the interval is computed with.
         """
-        rows = []
-        level = self.policy.confidence_level
-        for attributes, tally in self.marginals().items():
-            confusion = confusion_of(tally, self.outcome)
-            for rate, definition in RATES.items():
-                if rate == "f1" or (definition.uses_labels and not tally.labelled):
-                    continue
-                if rate == "favorable_rate" and self.outcome == "favorable":
-                    continue
-                count, nobs = confusion.rows(definition.numerator), confusion.rows(definition.denominator)
-                effective = confusion.proportion(rate)
-                low, high = wilson_interval(*effective, confidence_level=level)
-                total = confusion.rows("total")
-                for i, group in enumerate(tally.groups):
-                    rows.append(
-                        {
-                            "attribute": show(attributes),
-                            "group": group[0] if len(group) == 1 else group,
-                            "n": int(total[i]),
-                            "rate": rate,
-                            "value": float(confusion.rate(rate)[i]),
-                            "low": float(low[i]),
-                            "high": float(high[i]),
-                            "count": int(count[i]),
-                            "denominator": int(nobs[i]),
-                            **({"effective": float(effective[1][i])} if confusion.weighted else {}),
-                        }
-                    )
-        return pd.DataFrame(rows)
+        return group_rates(self.marginals(), self.outcome, self.policy.confidence_level)
 
     def disparities(self) -> pd.DataFrame:
         """Return one row a rate and attribute: the largest and smallest rate, their groups, the gap, limit and status.
@@ -489,6 +462,26 @@ class Audit:
         """
         return add_to_card(self, card)
 
+    def plot(self, kind: str = "disparity", ax: Any = None, **options: Any) -> Any:
+        """Return the audit as a picture, drawn; matplotlib is needed.
+
+        Parameters
+        ----------
+        kind : {"disparity", "rates", "calibration", "impossibility"}, default="disparity"
+            A :class:`DisparityDisplay`, :class:`GroupRatesDisplay`, :class:`~sklearn_ethiclens.plotting.CalibrationDisplay` or
+            :class:`ImpossibilityDisplay`.
+        ax : matplotlib Axes, optional
+            Where to draw; default: a new figure.
+        **options
+            Of the display's ``from_audit``: ``metric``, ``rate``, ``attribute``, ``name``, and properties of the points.
+
+        Returns
+        -------
+        display
+            Its table is in ``table``, the figure in ``figure_``.
+        """
+        return draw(self, kind, ax=ax, **options)
+
     def __str__(self) -> str:
         return self.report("text")
 
@@ -710,6 +703,10 @@ def audit(
         n_jobs=n_jobs,
         random_state=random_state,
     )
+
+
+# Displays are views and stand in a lower room; they are handed how an audit is made of predictions.
+DisparityDisplay._audit = staticmethod(audit)
 
 
 def audit_tally(

@@ -11,6 +11,7 @@ import pandas as pd
 
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import show
+from sklearn_ethiclens.inference._intervals import wilson_interval
 from sklearn_ethiclens.metrics._definitions import METRICS
 from sklearn_ethiclens.metrics._rates import RATES, confusion_of
 from sklearn_ethiclens.policy import Policy, Verdict
@@ -205,6 +206,53 @@ class Assessment:
     composite: Headline
     minimum_disparate_impact: Headline
     notes: tuple[str, ...]
+
+
+def group_rates(tallies: Mapping[Any, Tally], outcome: str, confidence_level: float) -> pd.DataFrame:
+    """Return one row a group and rate: value, Wilson interval, and the counts it is made of.
+
+    Parameters
+    ----------
+    tallies : mapping of attribute to Tally
+        The marginal tally of each attribute and intersection.
+    outcome : str
+        What a positive decision means.
+    confidence_level : float
+        Of the intervals.
+
+    Returns
+    -------
+    DataFrame
+        ``attribute, group, n, rate, value, low, high, count, denominator``; of weighted rows ``effective`` too.
+    """
+    rows = []
+    for attributes, tally in tallies.items():
+        confusion = confusion_of(tally, outcome)
+        for rate, definition in RATES.items():
+            if rate == "f1" or (definition.uses_labels and not tally.labelled):
+                continue
+            if rate == "favorable_rate" and outcome == "favorable":
+                continue
+            count, nobs = confusion.rows(definition.numerator), confusion.rows(definition.denominator)
+            effective = confusion.proportion(rate)
+            low, high = wilson_interval(*effective, confidence_level=confidence_level)
+            total = confusion.rows("total")
+            for i, group in enumerate(tally.groups):
+                rows.append(
+                    {
+                        "attribute": show(attributes),
+                        "group": group[0] if len(group) == 1 else group,
+                        "n": int(total[i]),
+                        "rate": rate,
+                        "value": float(confusion.rate(rate)[i]),
+                        "low": float(low[i]),
+                        "high": float(high[i]),
+                        "count": int(count[i]),
+                        "denominator": int(nobs[i]),
+                        **({"effective": float(effective[1][i])} if confusion.weighted else {}),
+                    }
+                )
+    return pd.DataFrame(rows)
 
 
 def disparities(

@@ -544,6 +544,9 @@ _ALL = (
     ),
 )
 
+FLIP_BANDS: Mapping[str, float] = MappingProxyType({"pass": 0.0, "investigate": 0.05, "audit": 0.10})
+# Where each band of a counterfactual flip rate begins.
+
 POLICIES: Mapping[str, Policy] = MappingProxyType({policy.name: policy for policy in _ALL})
 """The named policies."""
 

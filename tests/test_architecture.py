@@ -20,9 +20,10 @@ ROOMS = {
     4: ["policy"],
     5: ["_findings"],
     6: ["_calibrated"],
-    7: ["_assess", "_assess_scores", "_scan", "_strata", "presets", "report", "plotting"],
-    8: ["_audit"],
-    9: [
+    7: ["_assess", "_assess_scores", "_scan", "_strata", "presets", "report"],
+    8: ["plotting"],  # draws what others have computed and worded
+    9: ["_audit"],
+    10: [
         "_auditor",
         "scorers",
         "counterfactual",
@@ -33,10 +34,10 @@ ROOMS = {
         "mitigation",
         "monitoring",
     ],
-    10: ["_cli_common"],
-    11: ["_cli_config", "_cli_probe"],
-    12: ["cli", "__init__"],
-    13: ["__main__"],
+    11: ["_cli_common"],
+    12: ["_cli_config", "_cli_probe"],
+    13: ["cli", "__init__"],
+    14: ["__main__"],
 }
 RANKS = {room: rank for rank, rooms in ROOMS.items() for room in rooms}
 

@@ -17,6 +17,7 @@ from sklearn_ethiclens.counterfactual._paired_tally import PairedTally
 from sklearn_ethiclens.counterfactual._strategies import get_strategy
 from sklearn_ethiclens.counterfactual._words import BANDS, render, section
 from sklearn_ethiclens.exceptions import FairnessGateError
+from sklearn_ethiclens.plotting import CounterfactualDisplay
 
 __all__ = ["BANDS", "CounterfactualAudit", "PairFinding"]
 
@@ -257,6 +258,22 @@ class CounterfactualAudit:
         1     2   1  100        1.0
         """
         return section(self)
+
+    def plot(self, ax: Any = None, **options: Any) -> CounterfactualDisplay:
+        """Return the audit as a picture, drawn; matplotlib is needed.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; default: a new figure.
+        **options
+            Of :meth:`CounterfactualDisplay.from_audit`: ``attribute``, ``name``, and properties of the points.
+
+        Returns
+        -------
+        CounterfactualDisplay
+        """
+        return CounterfactualDisplay.from_audit(self, ax=ax, **options)
 
     def __str__(self) -> str:
         return self.report("text")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isnan
-from types import MappingProxyType
 from typing import Any
 
 from sklearn_ethiclens._findings import Section as FurtherSection
 from sklearn_ethiclens._tally import label_from_json
 from sklearn_ethiclens._validation import as_scalar, show
+from sklearn_ethiclens.policy import FLIP_BANDS
 from sklearn_ethiclens.report._html import fragment
 from sklearn_ethiclens.report._text import lay_out
 from sklearn_ethiclens.report._words import Facts, Items, Paragraph, Part, Section, Table, label, number, some
 from sklearn_ethiclens.report._words import pvalue as pvalue_words
 
-BANDS: Mapping[str, float] = MappingProxyType({"pass": 0.0, "investigate": 0.05, "audit": 0.10})
+BANDS: Mapping[str, float] = FLIP_BANDS
 """Where each band of the flip rate begins."""
 
 LIMITS = (

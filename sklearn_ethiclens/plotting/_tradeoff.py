@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sklearn_ethiclens.metrics._candidates import Candidates, frontier_table
+from sklearn_ethiclens.plotting._common import pyplot
 
 # Okabe and Ito's colours, told apart also by shape and size.
 _BLUE, _GREY, _ORANGE = "#0072B2", "#6e6e6e", "#D55E00"
@@ -116,12 +117,7 @@ class TradeoffDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                'drawing needs matplotlib, which is not installed: pip install "sklearn-ethiclens[plot]"'
-            ) from error
+        plt = pyplot()
         if ax is None:
             _, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
         usable = self.table[self.table["usable"]]

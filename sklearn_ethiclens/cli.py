@@ -392,8 +392,6 @@ def _load_dataset(source: str, asked: _Asked) -> list[_Rows]:
         raise ValueError(f"--y-true and --y-pred are for files; {source} brings its labels and a model.")
     if asked.y_score:
         raise ValueError(f"--y-score is for files; the decisions of {source} come without scores.")
-    if asked.weight:
-        raise ValueError(f"--weight is for files; the audit of {source} counts its rows.")
     if asked.model is not None and asked.protocol != "default":
         raise ValueError(f"--protocol {asked.protocol} is one pinned model; leave out --model, or --protocol.")
     if source != "compas" and asked.protocol != "default":
@@ -401,7 +399,8 @@ def _load_dataset(source: str, asked: _Asked) -> list[_Rows]:
     if source == "compas":
         protocols = compas_protocol(asked.protocol)
     elif source == "acs-income":
-        protocols = acs_income_protocol(**asked.survey)
+        weighted = {"sample_weight": asked.weight} if asked.weight else {}
+        protocols = acs_income_protocol(**asked.survey, **weighted)
     else:
         protocols = german_credit_protocol()
     if asked.protocol == "default":
@@ -425,7 +424,7 @@ def _from_protocol(protocol: Protocol, asked: _Asked) -> _Rows:
     further = [name for name in names if name not in groups or name in asked.bands] + asked.controls
     bunch = (
         DATASETS[protocol.data_name].loader(**asked.survey, **_IN_WORDS.get(protocol.data_name, {}))
-        if further
+        if further or (asked.weight and protocol.sample_weight is None)
         else None
     )
     for name in names:
@@ -438,6 +437,9 @@ def _from_protocol(protocol: Protocol, asked: _Asked) -> _Rows:
         if usual is not None and name not in asked.bands:
             reference[name] = usual
     reference = {name: group for name, group in reference.items() if name in names}
+    weight = protocol.sample_weight
+    if asked.weight and weight is None:
+        weight = _column(bunch, protocol.data_name, asked.weight, asked.survey)[0].loc[groups.index]
     controls = {
         name: _column(bunch, protocol.data_name, name, asked.survey)[0].loc[groups.index] for name in asked.controls
     }
@@ -450,6 +452,7 @@ def _from_protocol(protocol: Protocol, asked: _Asked) -> _Rows:
         reference,
         {"name": protocol.name, "model": protocol.model, "sha256": protocol.sha256, "notes": list(protocol.notes)},
         controls=_cut(pd.DataFrame(controls), asked.bands) if controls else None,
+        weight=weight,
     )
 
 

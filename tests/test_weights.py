@@ -609,4 +609,8 @@ def test_command_line_weighs_rows_of_a_file(monkeypatch, capsys, tmp_path):
     assert code == 2
     assert "sample_weight must hold one number per row" in err
     code, _, err = command(monkeypatch, capsys, "audit", "german-credit", "--weight", "w")
-    assert (code, err) == (2, "error: --weight is for files; the audit of german-credit counts its rows.\n")
+    assert code == 2
+    assert err.startswith("error: german-credit has no column 'w'; it has ['checking_status', ")
+    code, _, err = command(monkeypatch, capsys, "audit", "german-credit", "--weight", "purpose")
+    assert code == 2
+    assert "sample_weight must hold one number per row" in err

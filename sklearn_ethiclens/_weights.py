@@ -24,7 +24,7 @@ KEPT_BELOW = 30  # cells with fewer rows keep their weights
 _LARGEST = 1e90  # whose cubes, summed, are finite; and those of its inverse above 0
 
 
-def check_sample_weight(sample_weight: Any, *, whole: bool = True) -> Floats:
+def check_sample_weight(sample_weight: Any, *, name: str = "sample_weight", whole: bool = True) -> Floats:
     """Return weights as one column of floats, one per row.
 
     Parameters
@@ -32,6 +32,8 @@ def check_sample_weight(sample_weight: Any, *, whole: bool = True) -> Floats:
     sample_weight : array-like of shape (n_rows,)
         How many people each row stands for, up to a common factor: at least 0, finite, not all 0. pandas, polars and pyarrow
         columns are accepted.
+    name : str, default="sample_weight"
+        What it is called in messages.
     whole : bool, default=True
         Whether these are all weights: in a part of them all may be 0.
 
@@ -51,18 +53,16 @@ def check_sample_weight(sample_weight: Any, *, whole: bool = True) -> Floats:
     >>> check_sample_weight([1, 2.5, 0])
     array([1. , 2.5, 0. ])
     """
-    weights = numeric_column(
-        sample_weight, "sample_weight", one="one weight per row", hint="Pass one of them.", booleans=False
-    )
+    weights = numeric_column(sample_weight, name, one="one weight per row", hint="Pass one of them.", booleans=False)
     wrong = {"missing (NaN)": np.isnan(weights), "infinite": np.isinf(weights), "negative": weights < 0}
-    refuse_weights(weights.size, {what: int(np.count_nonzero(mask)) for what, mask in wrong.items()})
+    refuse_weights(weights.size, {what: int(np.count_nonzero(mask)) for what, mask in wrong.items()}, name)
     positive = weights[weights > 0]
     if whole or positive.size:
-        refuse_sizes(weights.size, positive.min(initial=np.inf), positive.max(initial=0.0))
+        refuse_sizes(weights.size, positive.min(initial=np.inf), positive.max(initial=0.0), name)
     return weights
 
 
-def refuse_weights(n_rows: int, wrong: Mapping[str, int]) -> None:
+def refuse_weights(n_rows: int, wrong: Mapping[str, int], name: str = "sample_weight") -> None:
     """Refuse weights some of which are none.
 
     Parameters
@@ -71,16 +71,18 @@ def refuse_weights(n_rows: int, wrong: Mapping[str, int]) -> None:
         How many weights there are.
     wrong : mapping of str to int
         How many of them are wrong, by what is wrong with them.
+    name : str
+        What they are called in messages.
     """
     found = [f"{n} {what}" for what, n in wrong.items() if n]
     if found:
         raise ValueError(
-            f"sample_weight must be finite and at least 0; got {' and '.join(found)} of {n_rows} rows. Drop these rows "
+            f"{name} must be finite and at least 0; got {' and '.join(found)} of {n_rows} rows. Drop these rows "
             f"from all arguments, or give them a weight of 0."
         )
 
 
-def refuse_sizes(n_rows: int, low: float, high: float) -> None:
+def refuse_sizes(n_rows: int, low: float, high: float, name: str = "sample_weight") -> None:
     """Refuse weights that are all 0, or beyond all measure.
 
     Parameters
@@ -89,12 +91,14 @@ def refuse_sizes(n_rows: int, low: float, high: float) -> None:
         How many weights there are.
     low, high : float
         The smallest and the largest above 0; ``high`` is 0 if there is none.
+    name : str
+        What they are called in messages.
     """
     if high == 0:
-        raise ValueError(f"sample_weight must be above 0 in some row; got 0 in all {n_rows}.")
+        raise ValueError(f"{name} must be above 0 in some row; got 0 in all {n_rows}.")
     if high > _LARGEST or low < 1 / _LARGEST:
         raise ValueError(
-            f"sample_weight must lie between {1 / _LARGEST:g} and {_LARGEST:g} where it is not 0, so that cubes are finite; "
+            f"{name} must lie between {1 / _LARGEST:g} and {_LARGEST:g} where it is not 0, so that cubes are finite; "
             f"got {low:g} to {high:g}. Divide all by their mean."
         )
 

@@ -176,7 +176,8 @@ def count_cells(frame: Any, names: ColumnNames, *, pos_label: Any = None, whole:
         totals.add(replace(cells, weights=_summed(counted, whole)))
         sums = cast("WeightSums", totals.weights)
         if ((sums.rows > 0) & (sums.rows < KEPT_BELOW)).any():
-            few = _collect(_rows_of_small_cells(lazy, grouped, list(keys.values())), native)
+            by_text = [keys[name] for name in names.all if schema[name] != nw.Duration]  # which polars makes no text of
+            few = _collect(_rows_of_small_cells(lazy, grouped, by_text).select(*keys.values(), "w"), native)
             _keep(sums, totals.places, [_plain(few[key].to_list()) for key in keys.values()], few["w"].to_list())
     return totals.cells(names, is_text=False)
 
@@ -228,19 +229,19 @@ def _summed(counted: nw.DataFrame[Any], whole: bool) -> WeightSums:
 def _rows_of_small_cells(lazy: nw.LazyFrame[Any], grouped: nw.LazyFrame[Any], keys: Sequence[str]) -> nw.LazyFrame[Any]:
     """Return the rows with a weight above 0 of distinct rows that few rows have, joined by the engine.
 
-    Columns are joined as one text, since nulls match nothing in most engines. Two values with one text cost a few rows more.
+    Columns are joined as one text, since nulls match nothing in most engines. Two values with one text, or a column left out,
+    cost some rows more.
     """
     texts = [nw.col(key).cast(nw.String).fill_null(_NULL) for key in keys]
     text = nw.concat_str(*texts, separator=_BETWEEN)
     small = grouped.filter((nw.col("n_weighed") > 0) & (nw.col("n_weighed") < KEPT_BELOW))
     rows = lazy.filter(nw.col("w") > 0).with_columns(text.alias("whole_key"))
-    joined = rows.join(
+    return rows.join(
         small.select(text.alias("small_key")).unique("small_key"),
         left_on="whole_key",
         right_on="small_key",
         how="semi",
     )
-    return joined.select(*keys, "w")
 
 
 _NULL, _BETWEEN = "\x1e", "\x1f"

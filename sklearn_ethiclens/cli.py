@@ -399,7 +399,7 @@ def _load_dataset(source: str, asked: _Asked) -> list[_Rows]:
     if source == "compas":
         protocols = compas_protocol(asked.protocol)
     elif source == "acs-income":
-        weighted = {"sample_weight": asked.weight} if asked.weight else {}
+        weighted: dict[str, Any] = {"sample_weight": asked.weight} if asked.weight else {}
         protocols = acs_income_protocol(**asked.survey, **weighted)
     else:
         protocols = german_credit_protocol()

@@ -429,6 +429,32 @@ def test_only_sums_and_the_rows_of_small_cells_leave_the_engine(load, monkeypatc
     assert [len(found) for found in brought] == [4]  # no cell is small, so that no row is asked for
 
 
+@pytest.mark.engines
+@pytest.mark.parametrize("kind", ["category", "enum", "duration", "decimal", "lazy"])
+def test_weights_of_groups_and_of_types_that_engines_treat_apart(kind):
+    polars = pytest.importorskip("polars")
+    generator, n = np.random.default_rng(1), 400
+    group = generator.choice(np.array(["a", "b", None], dtype=object), n, p=[0.9, 0.06, 0.04]).tolist()
+    rows = {"p": generator.integers(0, 2, n), "g": group, "w": generator.integers(1, 500, n) / 4}
+    frame = polars.DataFrame(rows)
+    days = polars.col("g").replace_strict({"a": 1, "b": 2}, default=None, return_dtype=polars.Int64) * 86_400_000_000
+    types = {
+        "category": polars.col("g").cast(polars.Categorical),
+        "enum": polars.col("g").cast(polars.Enum(["b", "a"])),
+        "duration": days.cast(polars.Duration("us")).alias("g"),
+        "decimal": polars.col("w").cast(polars.Decimal(10, 2)),
+        "lazy": polars.col("w").cast(polars.Float32),
+    }
+    frame = frame.lazy().with_columns(types[kind]) if kind == "lazy" else frame.with_columns(types[kind])
+    found = quietly(Tally.from_frame, frame, y_true=None, y_pred="p", sensitive_features="g", sample_weight="w")
+    expected = quietly(Tally.from_predictions, None, rows["p"], sensitive_features=group, sample_weight=rows["w"])
+    np.testing.assert_array_equal(found.rows, expected.rows)
+    np.testing.assert_allclose(found.counts, expected.counts, rtol=1e-12)
+    for own, other in zip(found.weights.kept, expected.weights.kept, strict=True):
+        assert (own is None) == (other is None)
+        assert own is None or np.array_equal(own, other)
+
+
 def test_a_frame_that_changes_between_its_two_readings_is_refused(monkeypatch):
     pa, collect, read = pytest.importorskip("pyarrow"), _frames._collect, []
 

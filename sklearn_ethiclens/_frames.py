@@ -176,8 +176,9 @@ def count_cells(frame: Any, names: ColumnNames, *, pos_label: Any = None, whole:
         totals.add(replace(cells, weights=_summed(counted, whole)))
         sums = cast("WeightSums", totals.weights)
         if ((sums.rows > 0) & (sums.rows < KEPT_BELOW)).any():
-            by_text = [keys[name] for name in names.all if schema[name] != nw.Duration]  # which polars makes no text of
-            few = _collect(_rows_of_small_cells(lazy, grouped, by_text).select(*keys.values(), "w"), native)
+            full = {keys[name]: schema[name] for name, values in cells.columns.items() if None not in values}
+            gaps = {keys[name]: schema[name] for name in names.all if keys[name] not in full}
+            few = _collect(_rows_of_small_cells(lazy, grouped, full, gaps).select(*keys.values(), "w"), native)
             _keep(sums, totals.places, [_plain(few[key].to_list()) for key in keys.values()], few["w"].to_list())
     return totals.cells(names, is_text=False)
 
@@ -226,25 +227,29 @@ def _summed(counted: nw.DataFrame[Any], whole: bool) -> WeightSums:
     return WeightSums(rows, np.stack([numbers(name) for name in _MOMENTS], axis=1), low, high, {})
 
 
-def _rows_of_small_cells(lazy: nw.LazyFrame[Any], grouped: nw.LazyFrame[Any], keys: Sequence[str]) -> nw.LazyFrame[Any]:
+def _rows_of_small_cells(
+    lazy: nw.LazyFrame[Any], grouped: nw.LazyFrame[Any], without_gaps: Mapping[str, Any], with_gaps: Mapping[str, Any]
+) -> nw.LazyFrame[Any]:
     """Return the rows with a weight above 0 of distinct rows that few rows have, joined by the engine.
 
-    Columns are joined as one text, since nulls match nothing in most engines. Two values with one text, or a column left out,
-    cost some rows more.
+    Columns with gaps are joined as text, since nulls match nothing in most engines. Two values with one text, or a column
+    left out, cost some rows more.
     """
-    texts = [nw.col(key).cast(nw.String).fill_null(_NULL) for key in keys]
-    text = nw.concat_str(*texts, separator=_BETWEEN)
+    by: dict[str, nw.Expr] = {}
+    for key, dtype in [*without_gaps.items(), *with_gaps.items()]:
+        column, as_text = nw.col(key), key in with_gaps or dtype in (nw.Categorical, nw.Enum)
+        if as_text and dtype != nw.Duration:  # which polars makes no text of
+            by[key] = column.cast(nw.String).fill_null(_NULL)
+        elif not as_text:
+            by[key] = column
+    here, there = ({key: f"{side}_{key}" for key in by} for side in ("row", "cell"))
     small = grouped.filter((nw.col("n_weighed") > 0) & (nw.col("n_weighed") < KEPT_BELOW))
-    rows = lazy.filter(nw.col("w") > 0).with_columns(text.alias("whole_key"))
-    return rows.join(
-        small.select(text.alias("small_key")).unique("small_key"),
-        left_on="whole_key",
-        right_on="small_key",
-        how="semi",
-    )
+    small = small.select(*(value.alias(there[key]) for key, value in by.items())).unique(list(there.values()))
+    rows = lazy.filter(nw.col("w") > 0).with_columns(*(value.alias(here[key]) for key, value in by.items()))
+    return rows.join(small, left_on=list(here.values()), right_on=list(there.values()), how="semi")
 
 
-_NULL, _BETWEEN = "\x1e", "\x1f"
+_NULL = "\x1e"  # stands for a gap; a text that is the same costs some rows more
 
 
 def _keep(

@@ -184,7 +184,12 @@ def count_cells(frame: Any, names: ColumnNames, *, pos_label: Any = None, whole:
 
 
 # ------------------------------------------------------------------------------------------------------------- weights
-_WRONG = {"n_missing": "missing (NaN)", "n_infinite": "infinite", "n_negative": "negative"}
+_WRONG = {
+    "n_null": "missing (NaN)",
+    "n_nan": "missing (NaN)",
+    "n_infinite": "infinite",
+    "n_negative": "negative",
+}
 _MOMENTS = ("sum_w", "sum_w2", "sum_w3")
 
 
@@ -196,7 +201,8 @@ def _weight_columns(weight: str | None) -> list[nw.Expr]:
     powers = [power.alias(name) for power, name in zip((w, w * w, w * w * w), _MOMENTS, strict=True)]
     infinity = float("inf")
     flags = {
-        "n_missing": w.is_null() | w.is_nan(),
+        "n_null": w.is_null(),
+        "n_nan": w.is_nan(),
         "n_infinite": (w == infinity) | (w == -infinity),
         "n_negative": w < 0,
         "n_weighed": w > 0,
@@ -219,7 +225,10 @@ def _summed(counted: nw.DataFrame[Any], whole: bool) -> WeightSums:
         return np.array([np.nan if value is None else value for value in counted[name].to_list()], dtype=np.float64)
 
     n_rows = int(np.sum(numbers("n_rows")))
-    refuse_weights(n_rows, {words: int(np.sum(numbers(name))) for name, words in _WRONG.items()})
+    wrong = dict.fromkeys(_WRONG.values(), 0)
+    for name, words in _WRONG.items():
+        wrong[words] += int(np.nansum(numbers(name)))  # a flag of a null is null to some engines
+    refuse_weights(n_rows, wrong)
     rows = numbers("n_weighed").astype(np.int64)
     low, high = np.where(rows > 0, numbers("low_w"), np.inf), np.where(rows > 0, numbers("high_w"), 0.0)
     if n_rows and (whole or rows.any()):
@@ -244,7 +253,7 @@ def _rows_of_small_cells(
             by[key] = column
     here, there = ({key: f"{side}_{key}" for key in by} for side in ("row", "cell"))
     small = grouped.filter((nw.col("n_weighed") > 0) & (nw.col("n_weighed") < KEPT_BELOW))
-    small = small.select(*(value.alias(there[key]) for key, value in by.items())).unique(list(there.values()))
+    small = small.select(*(value.alias(there[key]) for key, value in by.items()))
     rows = lazy.filter(nw.col("w") > 0).with_columns(*(value.alias(here[key]) for key, value in by.items()))
     return rows.join(small, left_on=list(here.values()), right_on=list(there.values()), how="semi")
 
@@ -503,13 +512,16 @@ def _count_by_pandas(frame: pd.DataFrame, names: ColumnNames) -> Cells:
     cells = Cells(columns, np.asarray(sizes, dtype=np.int64))
     if names.weight is None:
         return cells
-    text = frame[names.weight]
-    column = pd.to_numeric(text, errors="coerce").where(text.notna())
-    strange = text[column.isna() & text.notna() & (text.str.lower() != "nan")]
-    if len(strange):
-        raise TypeError(f"sample_weight must hold one number per row; got values such as {strange.iloc[0]!r}.")
+    column = frame[names.weight].map(_number, na_action="ignore").astype(float)
     weights = check_sample_weight(column, whole=False)
     return replace(cells, weights=WeightSums.from_rows(weights, by_value.ngroup().to_numpy(), len(sizes)))
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise TypeError(f"sample_weight must hold one number per row; got values such as {text!r}.") from error
 
 
 class _Totals:

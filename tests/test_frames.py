@@ -509,7 +509,7 @@ def test_wrong_weights_of_a_file_name_it(tmp_path):
     good, bad, text = (tmp_path / f"{name}.csv" for name in ("good", "bad", "text"))
     good.write_text("p,g,w\n1,a,1.5\n0,a,0\n")
     bad.write_text("p,g,w\n1,a,-2\n0,b,\n0,b,NaN\n")
-    text.write_text("p,g,w\n1,a,heavy\n")
+    text.write_text("p,g,w\n1,a,nan\n0,a,True\n")
     asked = {"y_true": None, "y_pred": "p", "sensitive_features": "g", "sample_weight": "w"}
     words = r"bad.csv cannot be counted: sample_weight must be .* got 2 missing \(NaN\) and 1 negative of 3 rows"
     with pytest.raises(ValueError, match=words):

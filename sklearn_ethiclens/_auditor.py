@@ -97,8 +97,8 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     -----
     For classifiers of one target. A regressor, clusterer or multilabel target is a ``TypeError``. With more than two
     classes give ``pos_label``, which is judged against the others. ``fit`` keeps a 64-bit hash of each training row, so that
-    ``audit`` can tell rows it was fitted on. Weights given to ``fit`` reach the wrapped classifier only: audits count each
-    row once, unless :meth:`audit` is given sampling weights of its rows.
+    ``audit`` can tell rows it was fitted on. A ``sample_weight`` given to ``fit`` reaches the wrapped classifier only: audits
+    count each row once, unless they are given sampling weights, as ``fit(audit_weight=...)`` and ``audit(sample_weight=...)``.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.random_state = random_state
 
     # --------------------------------------------------------------------------------------------------------- fitting
-    def fit(self, X, y, sensitive_features=None, **fit_params):
+    def fit(self, X, y, sensitive_features=None, audit_weight=None, **fit_params):
         """Fit the wrapped classifier; with ``cv``, audit its out-of-fold predictions.
 
         Parameters
@@ -164,8 +164,12 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Labels.
         sensitive_features : Series, array, dict of arrays or frame, optional
             The group of each row, where X does not hold it.
+        audit_weight : array-like of shape (n_samples,), optional
+            Sampling weights of the rows for the out-of-fold audit, with ``cv`` only; see :func:`audit`. Neither the wrapped
+            classifier nor the folds know of them: to fit with them too, pass them as ``sample_weight`` as well.
         **fit_params
-            Passed to the wrapped classifier's ``fit``; routed where metadata routing is switched on.
+            Passed to the wrapped classifier's ``fit``; routed where metadata routing is switched on. ``sample_weight`` is
+            one of them: a weight of training, which never weighs the audit.
 
         Returns
         -------
@@ -191,6 +195,7 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         splits = None if self.cv is None else self._splits(X, y, groups)
         if self.y_score is not None:
             self._check_probabilities(self.estimator, self.y_score)
+        weights = None if audit_weight is None else self._audit_weights(X, audit_weight)
         inner_X = drop_columns(X, list(self._dropped)) if self.drop_sensitive else X
         metadata = self._fit_metadata(X, groups, sensitive_features, fit_params)
         params = process_routing(self, "fit", **metadata)["estimator"]["fit"] if _routing_enabled() else metadata
@@ -203,8 +208,22 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     setattr(self, name, getattr(self.estimator_, name))
         self._row_hashes, self._repeated_share = _remember(_hash_rows(inner_X))
         if splits is not None:
-            self._audit_out_of_fold(inner_X, y, groups, metadata, splits)
+            self._audit_out_of_fold(inner_X, y, groups, metadata, splits, weights)
         return self
+
+    def _audit_weights(self, X, audit_weight):
+        """Return the weights of the out-of-fold audit, before anything is fitted; refuse those that nothing could use."""
+        if self.cv is None:
+            raise ValueError(
+                "audit_weight weighs the out-of-fold audit, and cv=None makes none: set cv, or pass the weights of rows held "
+                "out to audit(sample_weight=...). The weights of training are sample_weight."
+            )
+        if self.y_score is not None:
+            raise ValueError(
+                "audit_weight does not go with y_score: scores of weighted rows are not supported. Leave out one of them."
+            )
+        check_aligned({"X": X if isinstance(X, pd.DataFrame) else range(_num_samples(X)), "audit_weight": audit_weight})
+        return check_sample_weight(audit_weight, name="audit_weight")
 
     def _refuse_what_is_no_classifier(self, y):
         kind = get_tags(self.estimator).estimator_type
@@ -273,7 +292,7 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         return splits
 
-    def _audit_out_of_fold(self, X, y, groups, metadata, splits):
+    def _audit_out_of_fold(self, X, y, groups, metadata, splits, weights):
         from sklearn.model_selection import cross_validate
 
         X, y = indexable(X, y)
@@ -301,7 +320,7 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         order = np.concatenate([np.arange(len(groups))[test] for _, test in splits])
         self.oof_predictions_ = _placed(np.concatenate(parts), order)
         y_score = _placed(np.concatenate(scores), order) if scores else None
-        tally = self._tally(y, self.oof_predictions_, groups, y_score=y_score)
+        tally = self._tally(y, self.oof_predictions_, groups, y_score=y_score, sample_weight=weights)
         audit_settings(tally, **self._audit_options())  # what is wrong with them is said now
         how = f"{type(self.estimator).__name__}; out-of-fold predictions of {len(splits)} folds"
         self._out_of_fold = tally, self._audit_options(), how

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from math import isfinite
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from sklearn_ethiclens._progress import with_bar
 from sklearn_ethiclens._validation import as_scalar, check_group_count, encode_groups, encode_labels, listing
+from sklearn_ethiclens._weights import KEPT_BELOW, WeightSums, check_sample_weight, refuse_sizes, refuse_weights
 
 ENGINES = ("pandas", "polars", "pyarrow", "duckdb", "dask")
 SUFFIXES = (".csv", ".parquet")
@@ -41,6 +42,7 @@ class ColumnNames:
     y_pred: str
     sensitive: tuple[str, ...]
     controls: tuple[str, ...] = ()
+    weight: str | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -49,8 +51,13 @@ class ColumnNames:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Every column that is read, each once."""
+        """Every column of labels and groups, each once: those whose distinct rows are counted."""
         return tuple(dict.fromkeys([*self.labels, *self.sensitive, *self.controls]))
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Every column that is read, each once."""
+        return tuple(dict.fromkeys([*self.all, *filter(None, [self.weight])]))
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -68,13 +75,13 @@ class Cells:
         The values, by column name; as plain Python values with None where one is missing, if they were counted.
     counts : ndarray of shape (n_cells,) or None
         None where these are the rows themselves, each once.
-    moments : ndarray of shape (n_cells, 3) or None
-        Sums of the weights, their squares and their cubes, if weights were asked for.
+    weights : WeightSums, Series or None
+        If weights were asked for: their sums by distinct row; of the rows themselves their weights.
     """
 
     columns: dict[str, Any]
     counts: NDArray[np.int64] | None
-    moments: NDArray[np.float64] | None = None
+    weights: WeightSums | pd.Series | None = None
 
     def columns_of(self, names: ColumnNames) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
         """Return true labels (or None), decisions, sensitive features and control features."""
@@ -83,18 +90,20 @@ class Cells:
         return y_true, self.columns[names.y_pred], sensitive, controls
 
 
-def column_names(y_true: Any, y_pred: Any, sensitive_features: Any, control_features: Any = None) -> ColumnNames:
+def column_names(
+    y_true: Any, y_pred: Any, sensitive_features: Any, control_features: Any = None, sample_weight: Any = None
+) -> ColumnNames:
     """Return which columns are asked for, or say which argument is no name."""
-    for argument, name in (("y_true", y_true), ("y_pred", y_pred)):
-        if not (isinstance(name, str) or (name is None and argument == "y_true")):
-            or_none = " or None" if argument == "y_true" else ""
+    for argument, name in (("y_true", y_true), ("y_pred", y_pred), ("sample_weight", sample_weight)):
+        if not (isinstance(name, str) or (name is None and argument != "y_pred")):
+            or_none = " or None" if argument != "y_pred" else ""
             raise TypeError(
                 f"{argument} must be the name of a column{or_none}; got {_short(name)}. For rows in memory there is "
                 f"Tally.from_predictions."
             )
     sensitive = _names(sensitive_features, "sensitive_features")
     controls = () if control_features is None else _names(control_features, "control_features")
-    return ColumnNames(y_true, y_pred, sensitive, controls)
+    return ColumnNames(y_true, y_pred, sensitive, controls, sample_weight)
 
 
 def _names(given: Any, argument: str) -> tuple[str, ...]:
@@ -115,7 +124,7 @@ def _short(value: Any) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------ counting
-def count_cells(frame: Any, names: ColumnNames, *, pos_label: Any = None, weight: str | None = None) -> Cells:
+def count_cells(frame: Any, names: ColumnNames, *, pos_label: Any = None, whole: bool = True) -> Cells:
     """Return the distinct rows of some columns of a frame, counted by its own engine.
 
     Parameters
@@ -123,11 +132,11 @@ def count_cells(frame: Any, names: ColumnNames, *, pos_label: Any = None, weight
     frame : frame of pandas, polars, pyarrow, duckdb, dask, pyspark or another library narwhals knows, eager or lazy
         Columns of pandas come back as they are: counting them is no engine's work.
     names : ColumnNames
-        Which columns.
+        Which columns. Of weights their sums by distinct row come back, and of distinct rows that few rows have, each weight.
     pos_label : label, optional
         As in ``Tally.from_frame``; only for refusing columns that are no labels.
-    weight : str, optional
-        A column whose first three moments to sum in each cell.
+    whole : bool, default=True
+        Whether these are all rows: in a part of them all weights may be 0.
 
     Returns
     -------
@@ -136,46 +145,141 @@ def count_cells(frame: Any, names: ColumnNames, *, pos_label: Any = None, weight
     Raises
     ------
     ValueError
-        If a column is absent, or has so many values that it is no grouping.
+        If a column is absent, or has so many values that it is no grouping; if weights are none.
     TypeError
         If this is no frame, or a column holds lists or the like.
     """
     native = nw.to_native(frame, pass_through=True)
-    if isinstance(native, pd.DataFrame) and weight is None:
-        check_columns("frame", names.all, list(native.columns))
-        return Cells({name: native[name] for name in names.all}, None)
+    if isinstance(native, pd.DataFrame):
+        check_columns("frame", names.read, list(native.columns))
+        weights = None if names.weight is None else native[names.weight]
+        return Cells({name: native[name] for name in names.all}, None, weights)
     with _known_warnings(native):
         wide = _lazy(native, names)
         schema = wide.collect_schema()
-        wanted = (*names.all, *([weight] if weight is not None else []))
-        check_columns("frame", wanted, schema.names())
+        check_columns("frame", names.read, schema.names())
         _check_types(names, schema)
         # Engines differ in which names they can group by (spaces, case, a name that is also an aggregate's); in these not.
         keys = {name: f"key_{i}" for i, name in enumerate(names.all)}
         columns = [nw.col(name).alias(key) for name, key in keys.items()]
-        lazy = wide.select(*columns, *_weight_columns(weight))
-        sums = [nw.col(name).sum() for name in _MOMENTS] if weight is not None else []
-        grouped = lazy.group_by(*keys.values()).agg(nw.len().alias("n_rows"), *sums)
+        lazy = wide.select(*columns, *_weight_columns(names.weight))
+        grouped = lazy.group_by(*keys.values()).agg(nw.len().alias("n_rows"), *_weight_sums(names.weight))
         counted = _collect(grouped.head(MAX_CELLS + 1), native)
         if len(counted) > MAX_CELLS:
             _refuse_measurements(lazy, names, keys, schema, pos_label, native)
             counted = _collect(grouped, native)
-    counts = np.array([int(n) for n in counted["n_rows"].to_list()], dtype=np.int64)
-    moments = None
-    if weight is not None:
-        moments = np.array([counted[name].to_list() for name in _MOMENTS], dtype=float).T.reshape(-1, len(_MOMENTS))
-    return Cells({name: _plain(counted[key].to_list()) for name, key in keys.items()}, counts, moments)
+        counts = np.array([int(n) for n in counted["n_rows"].to_list()], dtype=np.int64)
+        cells = Cells({name: _plain(counted[key].to_list()) for name, key in keys.items()}, counts)
+        if names.weight is None:
+            return cells
+        totals = _Totals(weighted=True)  # NaN and null are two values to some engines, and one here
+        totals.add(replace(cells, weights=_summed(counted, whole)))
+        sums = cast("WeightSums", totals.weights)
+        if ((sums.rows > 0) & (sums.rows < KEPT_BELOW)).any():
+            full = {keys[name]: schema[name] for name, values in cells.columns.items() if None not in values}
+            gaps = {keys[name]: schema[name] for name in names.all if keys[name] not in full}
+            few = _collect(_rows_of_small_cells(lazy, grouped, full, gaps).select(*keys.values(), "w"), native)
+            _keep(sums, totals.places, [_plain(few[key].to_list()) for key in keys.values()], few["w"].to_list())
+    return totals.cells(names, is_text=False)
 
 
+# ------------------------------------------------------------------------------------------------------------- weights
+_WRONG = {
+    "n_null": "missing (NaN)",
+    "n_nan": "missing (NaN)",
+    "n_infinite": "infinite",
+    "n_negative": "negative",
+}
 _MOMENTS = ("sum_w", "sum_w2", "sum_w3")
 
 
 def _weight_columns(weight: str | None) -> list[nw.Expr]:
-    """Return the powers of a weight as columns: pyarrow and dask sum no expression inside an aggregation."""
+    """Return what is summed of a weight as columns: pyarrow and dask sum no expression inside an aggregation."""
     if weight is None:
         return []
     w = nw.col(weight).cast(nw.Float64)
-    return [power.alias(name) for power, name in zip((w, w * w, w * w * w), _MOMENTS, strict=True)]
+    powers = [power.alias(name) for power, name in zip((w, w * w, w * w * w), _MOMENTS, strict=True)]
+    infinity = float("inf")
+    flags = {
+        "n_null": w.is_null(),
+        "n_nan": w.is_nan(),
+        "n_infinite": (w == infinity) | (w == -infinity),
+        "n_negative": w < 0,
+        "n_weighed": w > 0,
+    }
+    numbers = [nw.when(flag).then(nw.lit(1)).otherwise(nw.lit(0)).alias(name) for name, flag in flags.items()]
+    return [w.alias("w"), *powers, *numbers, nw.when(w > 0).then(w).alias("low_w")]
+
+
+def _weight_sums(weight: str | None) -> list[nw.Expr]:
+    if weight is None:
+        return []
+    sums = [nw.col(name).sum() for name in (*_MOMENTS, *_WRONG, "n_weighed")]
+    return [*sums, nw.col("low_w").min(), nw.col("w").max().alias("high_w")]
+
+
+def _summed(counted: nw.DataFrame[Any], whole: bool) -> WeightSums:
+    """Return the sums of weights that an engine made, if all of them are weights."""
+
+    def numbers(name: str) -> NDArray[np.float64]:
+        return np.array([np.nan if value is None else value for value in counted[name].to_list()], dtype=np.float64)
+
+    n_rows = int(np.sum(numbers("n_rows")))
+    wrong = dict.fromkeys(_WRONG.values(), 0)
+    for name, words in _WRONG.items():
+        wrong[words] += int(np.nansum(numbers(name)))  # a flag of a null is null to some engines
+    refuse_weights(n_rows, wrong)
+    rows = numbers("n_weighed").astype(np.int64)
+    low, high = np.where(rows > 0, numbers("low_w"), np.inf), np.where(rows > 0, numbers("high_w"), 0.0)
+    if n_rows and (whole or rows.any()):
+        refuse_sizes(n_rows, low.min(initial=np.inf), high.max(initial=0.0))
+    return WeightSums(rows, np.stack([numbers(name) for name in _MOMENTS], axis=1), low, high, {})
+
+
+def _rows_of_small_cells(
+    lazy: nw.LazyFrame[Any], grouped: nw.LazyFrame[Any], without_gaps: Mapping[str, Any], with_gaps: Mapping[str, Any]
+) -> nw.LazyFrame[Any]:
+    """Return the rows with a weight above 0 of distinct rows that few rows have, joined by the engine.
+
+    Columns with gaps are joined as text, since nulls match nothing in most engines. Two values with one text, or a column
+    left out, cost some rows more.
+    """
+    by: dict[str, nw.Expr] = {}
+    for key, dtype in [*without_gaps.items(), *with_gaps.items()]:
+        column, as_text = nw.col(key), key in with_gaps or dtype in (nw.Categorical, nw.Enum)
+        if as_text and dtype != nw.Duration:  # which polars makes no text of
+            by[key] = column.cast(nw.String).fill_null(_NULL)
+        elif not as_text:
+            by[key] = column
+    here, there = ({key: f"{side}_{key}" for key in by} for side in ("row", "cell"))
+    small = grouped.filter((nw.col("n_weighed") > 0) & (nw.col("n_weighed") < KEPT_BELOW))
+    small = small.select(*(value.alias(there[key]) for key, value in by.items()))
+    rows = lazy.filter(nw.col("w") > 0).with_columns(*(value.alias(here[key]) for key, value in by.items()))
+    return rows.join(small, left_on=list(here.values()), right_on=list(there.values()), how="semi")
+
+
+_NULL = "\x1e"  # stands for a gap; a text that is the same costs some rows more
+
+
+def _keep(
+    sums: WeightSums, places: Mapping[tuple[Any, ...], int], columns: list[list[Any]], weights: list[float]
+) -> None:
+    """Note the weights of distinct rows that few rows have."""
+    for key, weight in zip(_typed_rows(columns), weights, strict=True):
+        place = places.get(key, -1)
+        if place >= 0 and sums.rows[place] < KEPT_BELOW:
+            sums.kept.setdefault(place, []).append(weight)
+    small = np.flatnonzero((sums.rows > 0) & (sums.rows < KEPT_BELOW))
+    if {i: len(own) for i, own in sums.kept.items()} != {int(i): int(sums.rows[i]) for i in small}:
+        raise ValueError(
+            "frame has other rows when it is read a second time, which weights need; write it to a file, or collect it, first."
+        )
+
+
+def _typed_rows(columns: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+    """Yield each row of plain values with their types, since True equals 1 in Python."""
+    for row in zip(*columns, strict=True):
+        yield tuple((type(value), value) for value in row)
 
 
 def check_columns(what: str, wanted: Sequence[str], found: Sequence[Any]) -> None:
@@ -230,6 +334,8 @@ def _check_types(names: ColumnNames, schema: Mapping[str, Any]) -> None:
     arguments = {"y_true": names.y_true, "y_pred": names.y_pred}
     named = [(argument, name) for argument, name in arguments.items() if name is not None]
     named += [(f"{kind} {name!r}", name) for name, kind in names.kinds.items()]
+    if names.weight is not None and not (schema[names.weight].is_numeric() or schema[names.weight] == nw.Object):
+        raise TypeError(f"sample_weight must hold one number per row; got a column of type {schema[names.weight]}.")
     for what, name in named:
         if schema[name].is_nested():
             raise TypeError(
@@ -323,22 +429,24 @@ def count_files(
     Cells
     """
     files = _files(paths)
-    totals: dict[tuple[Any, ...], int] = {}
+    totals = _Totals(names.weight is not None)
     is_text, limit = files[0].suffix.lower() == ".csv", MAX_CELLS
 
     def work(path: Path) -> Path:
         nonlocal limit
         for cells in _parts(path, names):
-            _add(totals, cells)
-            if len(totals) > limit:
-                _refuse(_cells(totals, names, is_text), names, pos_label)
+            totals.add(cells)
+            if len(totals.places) > limit:
+                _refuse(totals.cells(names, is_text), names, pos_label)
                 limit *= 2
         return path
 
     done = (_named_errors(work, path) for path in files)
     for _ in with_bar(done, len(files), "files") if verbose else done:
         pass
-    return _cells(totals, names, is_text)
+    if totals.weights is not None and totals.counts:
+        refuse_sizes(sum(totals.counts), totals.weights.low.min(), totals.weights.high.max())
+    return totals.cells(names, is_text)
 
 
 def _files(paths: Any) -> list[Path]:
@@ -380,43 +488,68 @@ def _parts(path: Path, names: ColumnNames) -> Iterator[Cells]:
     if path.suffix.lower() == ".csv":
         with pd.read_csv(path, dtype=str, chunksize=_CHUNK, **CSV) as chunks:
             for chunk in chunks:
-                check_columns(path.name, names.all, list(chunk.columns))
+                check_columns(path.name, names.read, list(chunk.columns))
                 if not isinstance(chunk.index, pd.RangeIndex):
                     raise ValueError(
                         f"{path.name} has rows with more fields than its header names; mend the header or the rows."
                     )
                 yield _count_by_pandas(chunk, names)
     elif find_spec("polars") is not None:
-        frame = scan_parquet(path, "polars", names.all)
-        yield count_cells(frame, names)
+        frame = scan_parquet(path, "polars", names.read)
+        yield count_cells(frame, names, whole=False)
     else:
         file = _module("pyarrow.parquet", "reading .parquet").ParquetFile(path)
-        check_columns(path.name, names.all, file.schema_arrow.names)
+        check_columns(path.name, names.read, file.schema_arrow.names)
         table = _module("pyarrow", "reading .parquet").Table
-        for batch in file.iter_batches(_CHUNK, columns=list(names.all)):
-            yield count_cells(table.from_batches([batch]), names)
+        for batch in file.iter_batches(_CHUNK, columns=list(names.read)):
+            yield count_cells(table.from_batches([batch]), names, whole=False)
 
 
 def _count_by_pandas(frame: pd.DataFrame, names: ColumnNames) -> Cells:
-    sizes = frame.groupby(list(names.all), dropna=False, sort=False).size()
+    by_value = frame.groupby(list(names.all), dropna=False, sort=False)
+    sizes = by_value.size()
     columns = {name: _plain(sizes.index.get_level_values(name).tolist()) for name in names.all}
-    return Cells(columns, np.asarray(sizes, dtype=np.int64))
+    cells = Cells(columns, np.asarray(sizes, dtype=np.int64))
+    if names.weight is None:
+        return cells
+    column = frame[names.weight].map(_number, na_action="ignore").astype(float)
+    weights = check_sample_weight(column, whole=False)
+    return replace(cells, weights=WeightSums.from_rows(weights, by_value.ngroup().to_numpy(), len(sizes)))
 
 
-def _add(totals: dict[tuple[Any, ...], int], cells: Cells) -> None:
-    """Add counts to those of the same values; of the same type too, since True equals 1 in Python."""
-    counts = cast("NDArray[np.int64]", cells.counts)
-    for row, n in zip(zip(*cells.columns.values(), strict=True), counts.tolist(), strict=True):
-        key = tuple((type(value), value) for value in row)
-        totals[key] = totals.get(key, 0) + n
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise TypeError(f"sample_weight must hold one number per row; got values such as {text!r}.") from error
 
 
-def _cells(totals: Mapping[tuple[Any, ...], int], names: ColumnNames, is_text: bool) -> Cells:
-    """Return what was counted; labels that came as text are read as numbers or booleans where all of them spell such."""
-    columns = {name: [key[i][1] for key in totals] for i, name in enumerate(names.all)}
-    for name in names.labels if is_text else ():
-        columns[name] = typed(pd.Series(columns[name], dtype=object)).tolist()
-    return Cells(columns, np.fromiter(totals.values(), dtype=np.int64, count=len(totals)))
+class _Totals:
+    """Distinct rows of several parts, how many rows each stands for, and the sums of their weights."""
+
+    def __init__(self, weighted: bool) -> None:
+        self.places: dict[tuple[Any, ...], int] = {}
+        self.counts: list[int] = []
+        self.weights = WeightSums.empty(0) if weighted else None
+
+    def add(self, cells: Cells) -> None:
+        """Add the counts of a part to those of the same values."""
+        counts, position = cast("NDArray[np.int64]", cells.counts), []
+        for key, n in zip(_typed_rows(cells.columns.values()), counts.tolist(), strict=True):
+            place = self.places.setdefault(key, len(self.places))
+            if place == len(self.counts):
+                self.counts.append(0)
+            self.counts[place] += n
+            position.append(place)
+        if self.weights is not None and isinstance(cells.weights, WeightSums):
+            self.weights.add(cells.weights, np.array(position, dtype=np.intp), len(self.places))
+
+    def cells(self, names: ColumnNames, is_text: bool) -> Cells:
+        """Return what was counted; labels that came as text are read as numbers or booleans where all of them spell such."""
+        columns = {name: [key[i][1] for key in self.places] for i, name in enumerate(names.all)}
+        for name in names.labels if is_text else ():
+            columns[name] = typed(pd.Series(columns[name], dtype=object)).tolist()
+        return Cells(columns, np.array(self.counts, dtype=np.int64), self.weights)
 
 
 def _refuse(cells: Cells, names: ColumnNames, pos_label: Any) -> None:

@@ -29,7 +29,7 @@ from sklearn_ethiclens._validation import (
     sensitive_columns,
     sort_labels,
 )
-from sklearn_ethiclens._weights import CellWeights, check_sample_weight
+from sklearn_ethiclens._weights import CellWeights, WeightSums, check_sample_weight
 
 _DENSE_CELLS = 1 << 22
 _JSON_TYPES = (bool, int, float, str, type(None))
@@ -227,6 +227,7 @@ class Tally:
         y_pred: str,
         sensitive_features: str | Sequence[str],
         control_features: str | Sequence[str] | None = None,
+        sample_weight: str | None = None,
         pos_label: Any = None,
         missing: str = "bucket",
     ) -> Tally:
@@ -247,6 +248,9 @@ class Tally:
             Names of the columns of groups.
         control_features : str or list of str, optional
             Names of the columns that groups are to be compared within.
+        sample_weight : str, optional
+            Name of the column of sampling weights. The engine sums their powers by distinct row; of distinct rows that fewer
+            than 30 rows have, the weights come back one by one, as the bootstrap needs them.
         pos_label, missing
             As in :meth:`from_predictions`.
 
@@ -257,15 +261,20 @@ class Tally:
         Raises
         ------
         ValueError
-            If a column is absent, labels are ambiguous, missing or scores, or a column of groups has too many values.
+            If a column is absent, labels are ambiguous, missing or scores, or a column of groups has too many values; if
+            weights are missing, infinite, negative or all 0.
         TypeError
-            If ``frame`` is no frame, or a column is not given by its name.
+            If ``frame`` is no frame, a column is not given by its name, or weights are no numbers.
 
         Notes
         -----
         A missing value is null or, in a column of floats, NaN. Where an engine stores whole numbers beside missing ones as
         floats, as pandas does without its nullable types, groups are floats: 1.0, not 1. Categories are the values they
         stand for, and a day without a time is a :class:`datetime.date`.
+
+        Sums of weights depend on the order in which an engine adds, in their last digits: two engines' tallies of weighted
+        rows have the same rows and kept weights, and the same sums up to rounding, but not always the same digest. A lazy
+        frame is read twice if some weights are kept.
 
         Examples
         --------
@@ -274,10 +283,10 @@ class Tally:
         >>> Tally.from_frame(rows, y_true="y", y_pred="hired", sensitive_features="sex").counts[:, 1, 1]
         array([1, 0])
         """
-        names = column_names(y_true, y_pred, sensitive_features, control_features)
+        names = column_names(y_true, y_pred, sensitive_features, control_features, sample_weight)
         _check_apart(names.sensitive, names.controls)
         cells = count_cells(frame, names, pos_label=pos_label)
-        return cls._of_columns(*cells.columns_of(names), cells.counts, pos_label, missing)
+        return cls._of_columns(*cells.columns_of(names), cells.counts, pos_label, missing, cells.weights)
 
     @classmethod
     def from_shards(
@@ -288,6 +297,7 @@ class Tally:
         y_pred: str,
         sensitive_features: str | Sequence[str],
         control_features: str | Sequence[str] | None = None,
+        sample_weight: str | None = None,
         pos_label: Any = None,
         missing: str = "bucket",
         verbose: int = 1,
@@ -303,7 +313,7 @@ class Tally:
             Files that end in .parquet (read by polars, or else by pyarrow), or files that end in .csv. Columns of a CSV file
             are text, so that a group called NA stays a group, and only an empty cell is missing; labels become numbers or
             booleans where all of them spell such.
-        y_true, y_pred, sensitive_features, control_features, pos_label, missing
+        y_true, y_pred, sensitive_features, control_features, sample_weight, pos_label, missing
             As in :meth:`from_frame`.
         verbose : int, default=1
             0 is silent; else a bar on a terminal once two seconds have passed.
@@ -329,10 +339,10 @@ class Tally:
         ...     Tally.from_shards(files, y_true=None, y_pred="hired", sensitive_features="sex").counts.tolist()
         [[[1, 1]], [[0, 1]]]
         """
-        names = column_names(y_true, y_pred, sensitive_features, control_features)
+        names = column_names(y_true, y_pred, sensitive_features, control_features, sample_weight)
         _check_apart(names.sensitive, names.controls)
         cells = count_files(paths, names, pos_label=pos_label, verbose=verbose)
-        return cls._of_columns(*cells.columns_of(names), cells.counts, pos_label, missing)
+        return cls._of_columns(*cells.columns_of(names), cells.counts, pos_label, missing, cells.weights)
 
     @classmethod
     def _of_columns(
@@ -344,13 +354,20 @@ class Tally:
         counts: NDArray[np.int64] | None,
         pos_label: Any,
         missing: str,
+        sample_weight: Any = None,
     ) -> Tally:
-        """Return the tally of rows that each stand for ``counts`` rows, through the same door as single ones."""
+        """Return the tally of rows that each stand for ``counts`` rows, through the same door as single ones.
+
+        Of single rows, where ``counts`` is None, ``sample_weight`` has a weight each; else it is the sums of their weights.
+        """
         check_aligned({"y_true": y_true, "y_pred": y_pred})
         labels = encode_labels(y_true, y_pred, pos_label, counts=counts)
         encoded = encode_groups(columns, missing=missing, counts=counts)
         encoded |= encode_groups(controls, missing=missing, kind="control feature", counts=counts)
-        return cls._of_codes(labels, encoded, tuple(controls), counts)[0]
+        weights = sample_weight
+        if sample_weight is not None and counts is None:
+            weights = check_sample_weight(sample_weight)
+        return cls._of_codes(labels, encoded, tuple(controls), counts, weights=weights)[0]
 
     @classmethod
     def _of_codes(
@@ -359,18 +376,22 @@ class Tally:
         encoded: Mapping[str, Column],
         controls: tuple[str, ...],
         multiplicity: NDArray[np.int64] | None = None,
-        weights: NDArray[np.float64] | None = None,
+        weights: NDArray[np.float64] | WeightSums | None = None,
         exact: bool = False,
     ) -> tuple[Tally, NDArray[np.int64]]:
-        """Return the tally of encoded rows, and the mixed-radix codes of its groups."""
+        """Return the tally of encoded rows, or of distinct ones, and the mixed-radix codes of its groups."""
         codes = [*encoded.values()]
         if labels.y_true is not None:
             codes.append(Column(labels.y_true, (0, 1)))
         codes.append(Column(labels.y_pred, (0, 1)))
         sizes = [len(column.levels) for column in codes]
-        if weights is not None and not weights.all():
-            used = np.flatnonzero(weights)
+        n_given = len(codes[0].codes) if multiplicity is None else int(multiplicity.sum())
+        if isinstance(weights, WeightSums):
+            multiplicity = weights.rows
+        if weights is not None:
+            used = np.flatnonzero(weights.rows if isinstance(weights, WeightSums) else weights)
             codes = [Column(column.codes[used], column.levels) for column in codes]
+            multiplicity = None if multiplicity is None else multiplicity[used]
         cells, counts = _count([column.codes for column in codes], sizes, multiplicity)
         n_outcomes = 2 if labels.y_true is not None else 1
         group_codes, inverse = np.unique(cells // (2 * n_outcomes), return_inverse=True)
@@ -383,8 +404,11 @@ class Tally:
             return cls(tuple(encoded), groups, table, labels.pos_label, labels.labels, controls=controls), group_codes
         rows = _combine([column.codes for column in codes], sizes, prod(sizes))
         at = np.flatnonzero(table)[_positions(rows, cells)]
-        n_zero = int(weights.size - np.count_nonzero(weights))
-        of_cells = CellWeights.from_rows(weights[weights > 0], at, table.shape, n_zero=n_zero, exact=exact)
+        n_zero = n_given - int(table.sum())
+        if isinstance(weights, WeightSums):
+            of_cells = CellWeights.from_sums(weights.take(used), at, table.shape, n_zero=n_zero)
+        else:
+            of_cells = CellWeights.from_rows(weights[used], at, table.shape, n_zero=n_zero, exact=exact)
         tally = cls(
             tuple(encoded), groups, of_cells.sums, labels.pos_label, labels.labels, controls=controls, weights=of_cells
         )

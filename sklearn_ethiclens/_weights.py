@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sklearn_ethiclens._validation import numeric_column
 
-__all__ = ["KEPT_BELOW", "CellWeights", "check_sample_weight"]
+__all__ = ["KEPT_BELOW", "CellWeights", "WeightSums", "check_sample_weight", "refuse_sizes", "refuse_weights"]
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ KEPT_BELOW = 30  # cells with fewer rows keep their weights
 _LARGEST = 1e90  # whose cubes, summed, are finite; and those of its inverse above 0
 
 
-def check_sample_weight(sample_weight: Any) -> Floats:
+def check_sample_weight(sample_weight: Any, *, name: str = "sample_weight", whole: bool = True) -> Floats:
     """Return weights as one column of floats, one per row.
 
     Parameters
@@ -32,6 +32,10 @@ def check_sample_weight(sample_weight: Any) -> Floats:
     sample_weight : array-like of shape (n_rows,)
         How many people each row stands for, up to a common factor: at least 0, finite, not all 0. pandas, polars and pyarrow
         columns are accepted.
+    name : str, default="sample_weight"
+        What it is called in messages.
+    whole : bool, default=True
+        Whether these are all weights: in a part of them all may be 0.
 
     Returns
     -------
@@ -49,25 +53,121 @@ def check_sample_weight(sample_weight: Any) -> Floats:
     >>> check_sample_weight([1, 2.5, 0])
     array([1. , 2.5, 0. ])
     """
-    weights = numeric_column(
-        sample_weight, "sample_weight", one="one weight per row", hint="Pass one of them.", booleans=False
-    )
+    weights = numeric_column(sample_weight, name, one="one weight per row", hint="Pass one of them.", booleans=False)
     wrong = {"missing (NaN)": np.isnan(weights), "infinite": np.isinf(weights), "negative": weights < 0}
-    found = [f"{np.count_nonzero(mask)} {what}" for what, mask in wrong.items() if mask.any()]
+    refuse_weights(weights.size, {what: int(np.count_nonzero(mask)) for what, mask in wrong.items()}, name)
+    positive = weights[weights > 0]
+    if whole or positive.size:
+        refuse_sizes(weights.size, positive.min(initial=np.inf), positive.max(initial=0.0), name)
+    return weights
+
+
+def refuse_weights(n_rows: int, wrong: Mapping[str, int], name: str = "sample_weight") -> None:
+    """Refuse weights some of which are none.
+
+    Parameters
+    ----------
+    n_rows : int
+        How many weights there are.
+    wrong : mapping of str to int
+        How many of them are wrong, by what is wrong with them.
+    name : str
+        What they are called in messages.
+    """
+    found = [f"{n} {what}" for what, n in wrong.items() if n]
     if found:
         raise ValueError(
-            f"sample_weight must be finite and at least 0; got {' and '.join(found)} of {weights.size} rows. Drop these rows "
+            f"{name} must be finite and at least 0; got {' and '.join(found)} of {n_rows} rows. Drop these rows "
             f"from all arguments, or give them a weight of 0."
         )
-    if not weights.any():
-        raise ValueError(f"sample_weight must be above 0 in some row; got 0 in all {weights.size}.")
-    positive = weights[weights > 0]
-    if positive.max() > _LARGEST or positive.min() < 1 / _LARGEST:
+
+
+def refuse_sizes(n_rows: int, low: float, high: float, name: str = "sample_weight") -> None:
+    """Refuse weights that are all 0, or beyond all measure.
+
+    Parameters
+    ----------
+    n_rows : int
+        How many weights there are.
+    low, high : float
+        The smallest and the largest above 0; ``high`` is 0 if there is none.
+    name : str
+        What they are called in messages.
+    """
+    if high == 0:
+        raise ValueError(f"{name} must be above 0 in some row; got 0 in all {n_rows}.")
+    if high > _LARGEST or low < 1 / _LARGEST:
         raise ValueError(
-            f"sample_weight must lie between {1 / _LARGEST:g} and {_LARGEST:g} where it is not 0, so that cubes are finite; "
-            f"got {positive.min():g} to {positive.max():g}. Divide all by their mean."
+            f"{name} must lie between {1 / _LARGEST:g} and {_LARGEST:g} where it is not 0, so that cubes are finite; "
+            f"got {low:g} to {high:g}. Divide all by their mean."
         )
-    return weights
+
+
+class WeightSums:
+    """Sums of powers of weights by cell while they are being counted; parts are taken in one after another.
+
+    Parameters
+    ----------
+    rows : ndarray of int of shape (n_cells,)
+        Rows with a weight above 0.
+    moments : ndarray of shape (n_cells, 3)
+        Sums of the weights, of their squares and of their cubes.
+    low, high : ndarray of shape (n_cells,)
+        The smallest and the largest weight above 0; infinity and 0 where there is none.
+    kept : dict of int to list of float
+        The weights above 0 of every cell with fewer than ``KEPT_BELOW`` of them, and with any.
+    """
+
+    def __init__(
+        self, rows: NDArray[np.int64], moments: Floats, low: Floats, high: Floats, kept: dict[int, list[float]]
+    ) -> None:
+        self.rows, self.moments, self.low, self.high, self.kept = rows, moments, low, high, kept
+
+    @classmethod
+    def empty(cls, n_cells: int) -> WeightSums:
+        """Return the sums of no rows."""
+        return cls(
+            np.zeros(n_cells, dtype=np.int64),
+            np.zeros((n_cells, 3)),
+            np.full(n_cells, np.inf),
+            np.zeros(n_cells),
+            {},
+        )
+
+    @classmethod
+    def from_rows(cls, weights: Floats, cell: NDArray[Any], n_cells: int) -> WeightSums:
+        """Return the sums of rows: their weights, and the cell of each."""
+        used = weights > 0
+        weights, cell = weights[used], cell[used]
+        sums = cls.empty(n_cells)
+        sums.rows = np.bincount(cell, minlength=n_cells)
+        sums.moments = np.stack([np.bincount(cell, weights=weights**k, minlength=n_cells) for k in (1, 2, 3)], axis=1)
+        np.minimum.at(sums.low, cell, weights)
+        np.maximum.at(sums.high, cell, weights)
+        few = sums.rows[cell] < KEPT_BELOW
+        for place, weight in zip(cell[few].tolist(), weights[few].tolist(), strict=True):
+            sums.kept.setdefault(place, []).append(weight)
+        return sums
+
+    def take(self, index: NDArray[Any]) -> WeightSums:
+        """Return the sums of some of the cells, in the order given."""
+        kept = {i: self.kept[place] for i, place in enumerate(index.tolist()) if place in self.kept}
+        return WeightSums(self.rows[index], self.moments[index], self.low[index], self.high[index], kept)
+
+    def add(self, other: WeightSums, position: NDArray[np.intp], n_cells: int) -> None:
+        """Take in other sums: cell ``i`` of theirs is cell ``position[i]`` of the ``n_cells`` that there are now."""
+        more = WeightSums.empty(n_cells - len(self.rows))
+        for name in ("rows", "moments", "low", "high"):
+            setattr(self, name, np.concatenate([getattr(self, name), getattr(more, name)]))
+        np.add.at(self.rows, position, other.rows)
+        np.add.at(self.moments, position, other.moments)
+        np.minimum.at(self.low, position, other.low)
+        np.maximum.at(self.high, position, other.high)
+        for place in position[self.rows[position] >= KEPT_BELOW].tolist():
+            self.kept.pop(place, None)
+        for i, weights in other.kept.items():
+            if self.rows[position[i]] < KEPT_BELOW:
+                self.kept.setdefault(int(position[i]), []).extend(weights)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -189,6 +289,40 @@ class CellWeights:
             n_zero,
             exact,
         )
+
+    @classmethod
+    def from_sums(
+        cls, sums: WeightSums, position: NDArray[Any], shape: tuple[int, int, int], *, n_zero: int = 0
+    ) -> CellWeights:
+        """Return the weights of cells that were summed elsewhere; up to rounding what :meth:`from_rows` makes of the rows.
+
+        Parameters
+        ----------
+        sums : WeightSums
+            What was summed.
+        position : ndarray of int of shape (n_summed,)
+            Which cell each is, or is part of, as a position in ``shape`` laid out in C order.
+        shape : tuple of int
+            (n_groups, n_outcomes, 2).
+        n_zero : int
+            Rows that were left out.
+
+        Returns
+        -------
+        CellWeights
+        """
+        n_cells = int(np.prod(shape))
+        total = WeightSums.empty(n_cells)
+        total.add(sums, np.asarray(position, dtype=np.intp), n_cells)
+        same = total.high  # sums of equal weights are exact, so that equal weights are seen to be equal
+        exact = np.stack([total.rows * same**k for k in (1, 2, 3)])
+        powers = np.where((total.low == total.high) | (total.rows == 0), exact, total.moments.T)
+        one, two, three = (power.reshape(shape) for power in powers)
+        kept = [
+            np.sort(np.array(total.kept.get(i, []))) if n < KEPT_BELOW else None
+            for i, n in enumerate(total.rows.tolist())
+        ]
+        return cls(total.rows.reshape(shape), one, two, three, tuple(kept), n_zero)
 
     def __repr__(self) -> str:
         return f"<CellWeights of {int(self.rows.sum())} rows with a sum of {self.sums.sum():g}>"

@@ -406,7 +406,7 @@ class _Rows:
     controls: pd.DataFrame | None = None
     y_score: pd.Series | None = None
     counts: NDArray[np.int64] | None = None  # how many rows of a file each of these stands for; None: itself
-    weight: pd.Series | None = None
+    weight: Any = None  # of each row; of rows that were counted the sums
 
     def tally(self, pos_label: Any, missing: str) -> Tally:
         """Return the tally of these rows."""
@@ -422,7 +422,9 @@ class _Rows:
                 missing=missing,
             )
         columns, controls = ({} if f is None else {str(k): f[k] for k in f} for f in (self.groups, self.controls))
-        return Tally._of_columns(self.y_true, self.y_pred, columns, controls, self.counts, pos_label, missing)
+        return Tally._of_columns(
+            self.y_true, self.y_pred, columns, controls, self.counts, pos_label, missing, self.weight
+        )
 
 
 def _configured(config: AuditConfig, model: StoredModel | None) -> tuple[str, _Asked]:
@@ -473,8 +475,6 @@ def _load_dataset(source: str, asked: _Asked) -> list[_Rows]:
         raise ValueError(f"--y-true and --y-pred are for files; {source} brings its labels and a model.")
     if asked.y_score:
         raise ValueError(f"--y-score is for files; the decisions of {source} come without scores.")
-    if asked.weight:
-        raise ValueError(f"--weight is for files; the audit of {source} counts its rows.")
     if asked.model is not None and asked.protocol != "default":
         raise ValueError(f"--protocol {asked.protocol} is one pinned model; leave out --model, or --protocol.")
     if source != "compas" and asked.protocol != "default":
@@ -482,7 +482,8 @@ def _load_dataset(source: str, asked: _Asked) -> list[_Rows]:
     if source == "compas":
         protocols = compas_protocol(asked.protocol)
     elif source == "acs-income":
-        protocols = acs_income_protocol(**asked.survey)
+        weighted: dict[str, Any] = {"sample_weight": asked.weight} if asked.weight else {}
+        protocols = acs_income_protocol(**asked.survey, **weighted)
     else:
         protocols = german_credit_protocol()
     if asked.protocol == "default":
@@ -506,7 +507,7 @@ def _from_protocol(protocol: Protocol, asked: _Asked) -> _Rows:
     further = [name for name in names if name not in groups or name in asked.bands] + asked.controls
     bunch = (
         DATASETS[protocol.data_name].loader(**asked.survey, **_IN_WORDS.get(protocol.data_name, {}))
-        if further
+        if further or (asked.weight and protocol.sample_weight is None)
         else None
     )
     for name in names:
@@ -519,6 +520,9 @@ def _from_protocol(protocol: Protocol, asked: _Asked) -> _Rows:
         if usual is not None and name not in asked.bands:
             reference[name] = usual
     reference = {name: group for name, group in reference.items() if name in names}
+    weight = protocol.sample_weight
+    if asked.weight and weight is None:
+        weight = _column(bunch, protocol.data_name, asked.weight, asked.survey)[0].loc[groups.index]
     controls = {
         name: _column(bunch, protocol.data_name, name, asked.survey)[0].loc[groups.index] for name in asked.controls
     }
@@ -531,6 +535,7 @@ def _from_protocol(protocol: Protocol, asked: _Asked) -> _Rows:
         reference,
         {"name": protocol.name, "model": protocol.model, "sha256": protocol.sha256, "notes": list(protocol.notes)},
         controls=_cut(pd.DataFrame(controls), asked.bands) if controls else None,
+        weight=weight,
     )
 
 
@@ -637,10 +642,12 @@ def _read_parquet(path: Path, needed: list[str]) -> pd.DataFrame:
 
 def _engine(path: Path, asked: _Asked) -> str:
     """Return the engine that counts a file; that which was asked for, if it can."""
-    by_rows = (("--y-score", asked.y_score), ("--weight", asked.weight), ("--model", asked.model))
+    by_rows = (("--y-score", asked.y_score), ("--model", asked.model))
     needs_rows = [option for option, given in by_rows if given]
     if asked.engine is None:
-        counted = path.suffix.lower() == ".parquet" and not needs_rows and not asked.bands
+        # Sums of weights differ between engines in their last digits: without being asked, none but pandas makes them.
+        by_cells = not needs_rows and not asked.bands and not asked.weight
+        counted = path.suffix.lower() == ".parquet" and by_cells
         return "polars" if counted and find_spec("polars") is not None else "pandas"
     if asked.engine not in ENGINES:
         raise ValueError(f"--engine must be one of {list(ENGINES)}; got {asked.engine!r}.")
@@ -659,8 +666,8 @@ def _engine(path: Path, asked: _Asked) -> str:
 
 def _count_parquet(path: Path, asked: _Asked, engine: str) -> _Rows:
     """Return the distinct rows of a Parquet file, each with how many it stands for."""
-    names = column_names(asked.y_true, asked.y_pred, list(asked.audited), list(asked.controls) or None)
-    cells = count_cells(scan_parquet(path, engine, names.all), names)
+    names = column_names(asked.y_true, asked.y_pred, list(asked.audited), list(asked.controls) or None, asked.weight)
+    cells = count_cells(scan_parquet(path, engine, names.read), names)
     frame = pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in cells.columns.items()})
     return _Rows(
         frame[asked.y_true] if asked.y_true else None,
@@ -670,6 +677,7 @@ def _count_parquet(path: Path, asked: _Asked, engine: str) -> _Rows:
         run={"path": str(path.resolve())},
         controls=_cut(frame[asked.controls], asked.bands) if asked.controls else None,
         counts=cells.counts,
+        weight=cells.weights,
     )
 
 

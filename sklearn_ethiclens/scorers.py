@@ -39,6 +39,7 @@ from sklearn_ethiclens._validation import (
     show,
     take_columns,
 )
+from sklearn_ethiclens._weights import check_sample_weight
 from sklearn_ethiclens.exceptions import FairnessScoringWarning, UndefinedMetricWarning
 from sklearn_ethiclens.metrics._candidates import TALLY_KEY, Candidates, pareto_frontier
 from sklearn_ethiclens.metrics._comparisons import above, below
@@ -153,6 +154,7 @@ class _Fold(NamedTuple):
     y_true: Any
     y_pred: Any
     groups: pd.DataFrame
+    weights: Any
     tally: Tally
     reason: str
     group_reason: str
@@ -214,7 +216,8 @@ class FairnessScorer:
         sensitive_features : array-like of shape (n_samples,) or frame, optional
             Groups; they win over what the scorer was made with.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows.
+            Sampling weights of the rows: the metric is that of weighted rows. Sizes of groups go by rows all the same, and
+            rows with a weight of 0 are left out. Metrics of scores take none.
 
         Returns
         -------
@@ -222,10 +225,11 @@ class FairnessScorer:
         """
         try:
             groups = self._groups(X, y, sensitive_features)
+            weights = _passed_weights(X, y, sample_weight)
             predictions = estimator.predict(X, **_groups_for(estimator, groups))
             scores = self._probabilities(estimator, X, groups) if self._of_scores else None
-            fold = self._count(y, predictions, groups, sensitive_features, scores)
-            score, reason = self._score(fold, sample_weight)
+            fold = self._count(y, predictions, groups, sensitive_features, scores, weights)
+            score, reason = self._score(fold)
         except (ValueError, TypeError, KeyError) as error:
             _warn_unscorable(self._name(), f"raises {type(error).__name__}: {error}")
             raise
@@ -233,10 +237,10 @@ class FairnessScorer:
             _warn_unscorable(self._name(), f"is NaN: {reason}")
         return score
 
-    def _score(self, fold: _Fold, sample_weight: Any = None) -> tuple[float, str]:
+    def _score(self, fold: _Fold) -> tuple[float, str]:
         """Return the score of a fold, or NaN and why it has none."""
         unfit = fold.group_reason if self._of_scores else fold.reason
-        value, reason = (float("nan"), unfit) if unfit else self._value(fold, sample_weight)
+        value, reason = (float("nan"), unfit) if unfit else self._value(fold)
         return (float("nan"), reason) if reason else (_as_score(value, self.scale, self.flip), "")
 
     @property
@@ -258,13 +262,25 @@ class FairnessScorer:
         probabilities = answering.predict_proba(X, **_groups_for(estimator, groups, "predict_proba"))
         return probability_column(probabilities, estimator.classes_, self.pos_label)
 
-    def _count(self, y_true: Any, y_pred: Any, groups: pd.DataFrame, passed: Any, y_score: Any = None) -> _Fold:
+    def _count(
+        self, y_true: Any, y_pred: Any, groups: pd.DataFrame, passed: Any, y_score: Any = None, weights: Any = None
+    ) -> _Fold:
         """Return a fold with its tally, made once for all metrics, and why it cannot be judged."""
         y_true, y_pred = np.asarray(y_true), np.asarray(y_pred)
+        if weights is not None and y_score is not None:
+            raise ValueError(
+                "sample_weight reached a scorer of a metric of scores, which takes none: leave it unrequested "
+                "(set_score_request(sample_weight=False)), or score decisions alone."
+            )
         tally = Tally.from_predictions(
-            y_true, y_pred, sensitive_features=groups, y_score=y_score, pos_label=self.pos_label
+            y_true,
+            y_pred,
+            sensitive_features=groups,
+            y_score=y_score,
+            sample_weight=weights,
+            pos_label=self.pos_label,
         )
-        sizes = dict(zip(tally.groups, tally.counts.sum((1, 2)).tolist(), strict=True))
+        sizes = dict(zip(tally.groups, tally.rows.sum((1, 2)).tolist(), strict=True))
         said = ", ".join(f"{show(group)} (n={n})" for group, n in sizes.items())
         absent = [group for group in self._expected(passed) if group not in sizes]
         small = [group for group, n in sizes.items() if n < self.min_group_size]
@@ -279,7 +295,9 @@ class FairnessScorer:
         group_reason = reason
         if one_class and not reason:
             reason = f"one class is predicted for all {tally.n_rows} rows, so that no disparity could show"
-        return _Fold(y_true, y_pred, groups, tally, reason, group_reason, by_groups=bool(reason) and not one_class)
+        return _Fold(
+            y_true, y_pred, groups, weights, tally, reason, group_reason, by_groups=bool(reason) and not one_class
+        )
 
     def _expected(self, passed: Any = None) -> list[tuple[Any, ...]]:
         """Return the groups that each fold must hold: those told, or those of a whole Series, unless others were passed."""
@@ -294,16 +312,10 @@ class FairnessScorer:
             return [group for group in self._known if MISSING not in group]
         return []
 
-    def _value(self, fold: _Fold, sample_weight: Any) -> tuple[float, str]:
+    def _value(self, fold: _Fold) -> tuple[float, str]:
         """Return the metric's value, and why it is undefined; empty if it is not."""
         if not self._catalogued:
-            return self._value_of_callable(fold, sample_weight)
-        if sample_weight is not None:
-            raise ValueError(
-                f"sample_weight reached the scorer of {self._name()}, which counts rows: weighted metrics are fairlearn's "
-                f"(make_fairness_scorer(fairlearn.metrics.demographic_parity_difference, ...)). To score unweighted on "
-                f"purpose, leave sample_weight unrequested: set_score_request(sample_weight=False)."
-            )
+            return self._value_of_callable(fold)
         if self.estimate == "worst":
             return self._worst_end(fold.tally)
         if not isinstance(self.metric, ScoreMetric):
@@ -313,11 +325,11 @@ class FairnessScorer:
             return value, f"it is undefined: {blank}"
         return value if self.scale == "score" else value - self.metric.ideal, ""
 
-    def _value_of_callable(self, fold: _Fold, sample_weight: Any) -> tuple[float, str]:
+    def _value_of_callable(self, fold: _Fold) -> tuple[float, str]:
         kw, pos_label = dict(self.metric_kw), fold.tally.pos_label
         labels: list[Any] = [fold.y_true, fold.y_pred]
-        if sample_weight is not None:
-            kw["sample_weight"] = sample_weight
+        if fold.weights is not None:
+            kw["sample_weight"] = fold.weights
         if self.pos_label is None and set(fold.tally.labels) - {0, 1, -1}:
             raise ValueError(
                 f"labels are {listing(fold.tally.labels)}: pass pos_label, so that they reach the metric as 0/1."
@@ -418,8 +430,9 @@ class FairnessScorer:
                 f"{self._name()} is a metric of scores: a threshold does not change it, so none can be tuned by it."
             )
         groups = self._groups(None, y_true, sensitive_features)
-        fold = self._count(y_true, y_pred, groups, sensitive_features)
-        score, reason = self._score(fold, sample_weight)
+        weights = _passed_weights(None, y_true, sample_weight)
+        fold = self._count(y_true, y_pred, groups, sensitive_features, weights=weights)
+        score, reason = self._score(fold)
         if fold.by_groups:  # at any threshold; that one class is predicted beyond the outermost scores is usual
             _warn_unscorable(self._name(), f"is the worst at every threshold: {reason}")
         return self._worst() if reason else score
@@ -437,8 +450,10 @@ class FairnessScorer:
     score_func = _score_func
 
     def _accept_sample_weight(self) -> bool:
-        """Tell a search that is fitted with weights: if not, it warns, and scores without them."""
-        return not self._catalogued and _takes(self.metric, "sample_weight")
+        """Tell a search that is fitted with weights whether to hand them on: unless declined, or the metric takes none."""
+        if self._requests["sample_weight"] is False:
+            return False
+        return isinstance(self.metric, Metric) or (not self._of_scores and _takes(self.metric, "sample_weight"))
 
     # ------------------------------------------------------------------------------------------------------- object
     def __sklearn_clone__(self) -> FairnessScorer:
@@ -557,7 +572,9 @@ class FairnessMultiScorer:
         self._requests: dict[str, Any] = {"sensitive_features": self._first.sensitive_features is None}
 
     def _accept_sample_weight(self) -> bool:
-        """Tell a search that is fitted with weights: only if every disparity takes them."""
+        """Tell a search that is fitted with weights: unless declined, and only if every disparity takes them."""
+        if self._requests.get("sample_weight") is False:
+            return False
         return all(scorer._accept_sample_weight() for scorer in self.scorers.values())
 
     def __call__(
@@ -569,12 +586,18 @@ class FairnessMultiScorer:
             groups = first._groups(X, y, sensitive_features)
             cached = _CachedEstimator(estimator)
             predictions = cached.predict(X, **_groups_for(estimator, groups))
-            weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-            scores = {k: float(scorer(cached, X, y, **weights)) for k, scorer in self.performance.items()}
+            weights = _passed_weights(X, y, sample_weight)
+            if weights is not None and self.pooled:
+                raise ValueError(
+                    "pooled=True pools numbers of rows, but sample_weight reached the scorer: leave out pooled, or leave "
+                    "sample_weight unrequested (set_score_request(sample_weight=False))."
+                )
+            given = {} if weights is None else {"sample_weight": weights}
+            scores = {k: float(scorer(cached, X, y, **given)) for k, scorer in self.performance.items()}
             asking = next((scorer for scorer in self.scorers.values() if scorer._of_scores), None)
             y_score = None if asking is None else asking._probabilities(estimator, X, groups, cached)
-            fold = first._count(y, predictions, groups, sensitive_features, y_score)
-            found = {k: scorer._score(fold, sample_weight) for k, scorer in self.scorers.items()}
+            fold = first._count(y, predictions, groups, sensitive_features, y_score, weights)
+            found = {k: scorer._score(fold) for k, scorer in self.scorers.items()}
             cells = self._cells(fold.tally) if self.pooled else {}
         except (ValueError, TypeError, KeyError) as error:
             _warn_unscorable(", ".join(self.scorers), f"raises {type(error).__name__}: {error}")
@@ -583,7 +606,7 @@ class FairnessMultiScorer:
             names = [name for name, (_, why) in found.items() if why == reason]
             _warn_unscorable(", ".join(names), f"is NaN: {reason}")
         scores |= {name: score for name, (score, _) in found.items()}
-        scores["selection_rate"] = float(fold.tally.counts[:, :, 1].sum() / fold.tally.n_rows)
+        scores["selection_rate"] = float(fold.tally.counts[:, :, 1].sum() / fold.tally.counts.sum())
         return scores | cells
 
     def _cells(self, tally: Tally) -> dict[str, float]:
@@ -713,6 +736,15 @@ def _passed_groups(X: Any, y: Any, passed: Any) -> pd.DataFrame:
     rows = X if isinstance(X, pd.DataFrame) else y  # y may have been shuffled with its index
     check_aligned({"X": rows, "y": np.asarray(y), "sensitive_features": next(iter(columns.values()))})
     return pd.DataFrame({k: pd.Series(v).reset_index(drop=True) for k, v in columns.items()})
+
+
+def _passed_weights(X: Any, y: Any, passed: Any) -> Any:
+    """Return weights handed to a call as an array; a pandas object must have the index of X, else of y."""
+    if passed is None:
+        return None
+    rows = X if isinstance(X, pd.DataFrame) else y
+    check_aligned({"X": rows, "y": np.asarray(y), "sample_weight": passed})
+    return check_sample_weight(passed)
 
 
 def _way_out(y: Any) -> str:

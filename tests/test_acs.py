@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.naive_bayes import GaussianNB
+from statsmodels.stats.weightstats import DescrStatsW
 
 from sklearn_ethiclens import Audit, audit, cli
 from sklearn_ethiclens.cli import main
@@ -712,6 +713,38 @@ def test_command_line_audits_a_state(run, wyoming):
     assert said["name"] == "ACSIncome, American Community Survey 1-Year 2018, WY, by sex and race"
     assert said["sha256"] == bunch.sha256
     assert "HistGradientBoostingClassifier" in said["model"]
+
+
+def test_protocol_weighs_rows_by_a_column_of_the_file(wyoming):
+    (plain,), (weighted,) = protocol_once(), acs_income_protocol(["WY"], data_home=wyoming, sample_weight="PWGTP")
+    bunch = fetch_acs_income(["WY"], data_home=wyoming, weights=True)
+    assert plain.sample_weight is None
+    pd.testing.assert_series_equal(weighted.sample_weight, bunch.sample_weight)
+    assert weighted.y_pred.equals(plain.y_pred)  # the model is the same
+    assert any("counted unweighted" in note for note in plain.notes)
+    assert not any("counted unweighted" in note for note in weighted.notes)
+    assert any("weighted by PWGTP" in note for note in weighted.notes)
+    with pytest.raises(
+        ValueError, match="acs-income has no column 'WEIGHT' to weigh rows by; a person's weight is PWGTP"
+    ):
+        acs_income_protocol(["WY"], data_home=wyoming, sample_weight="WEIGHT")
+
+
+def test_command_line_weighs_a_state(run, wyoming):
+    words = ["audit", "acs-income", "--states", "WY", "--n-resamples", 200, "--fail-on", "none"]
+    code, out, err = run(*words, "--weight", "PWGTP", "--json", "-")
+    assert (code, err) == (0, "")
+    found, bunch = Audit.from_json(out), fetch_acs_income(["WY"], data_home=wyoming, as_labels=True, weights=True)
+    for attribute in ("SEX", "RAC1P"):
+        for group, own in bunch.target.groupby(bunch.sensitive_features[attribute]):
+            (base,) = (
+                f.value for f in found.findings if (f.metric, f.attribute, f.group) == ("base_rate", attribute, group)
+            )
+            assert base == pytest.approx(DescrStatsW(own, bunch.sample_weight[own.index]).mean, abs=1e-9)
+    assert found.provenance["data"]["sum_of_weights"] == bunch.sample_weight.sum()
+    assert any("weighted by PWGTP" in note for note in found.provenance["data"]["notes"])
+    code, _, err = run(*words, "--weight", "WEIGHT")
+    assert (code, err.startswith("error: acs-income has no column 'WEIGHT'")) == (2, True)
 
 
 def test_command_line_takes_states_years_and_other_columns(run, wyoming):

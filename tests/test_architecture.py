@@ -14,16 +14,17 @@ SOURCE = Path(sklearn_ethiclens.__file__).parent
 ROOMS = {
     -1: ["_version", "exceptions"],  # names only, known everywhere
     0: ["_validation", "_progress"],
-    1: ["_score_tally", "_frames", "_weights"],
-    2: ["_tally"],
-    3: ["metrics", "inference"],
-    4: ["policy"],
-    5: ["_findings"],
-    6: ["_calibrated"],
-    7: ["_assess", "_assess_scores", "_scan", "_strata", "presets", "report"],
-    8: ["plotting"],  # draws what others have computed and worded
-    9: ["_audit"],
-    10: [
+    1: ["_score_tally", "_weights", "_design"],
+    2: ["_frames"],
+    3: ["_tally"],
+    4: ["metrics", "inference"],
+    5: ["policy"],
+    6: ["_findings"],
+    7: ["_calibrated"],
+    8: ["_assess", "_assess_scores", "_scan", "_strata", "presets", "report"],
+    9: ["plotting"],  # draws what others have computed and worded
+    10: ["_audit"],
+    11: [
         "_auditor",
         "scorers",
         "counterfactual",
@@ -34,10 +35,10 @@ ROOMS = {
         "mitigation",
         "monitoring",
     ],
-    11: ["_cli_common"],
-    12: ["_cli_config", "_cli_probe"],
-    13: ["cli", "__init__"],
-    14: ["__main__"],
+    12: ["_cli_common"],
+    13: ["_cli_config", "_cli_probe"],
+    14: ["cli", "__init__"],
+    15: ["__main__"],
 }
 RANKS = {room: rank for rank, rooms in ROOMS.items() for room in rooms}
 

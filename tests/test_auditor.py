@@ -39,9 +39,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from statsmodels.stats.weightstats import DescrStatsW
 from threadpoolctl import threadpool_limits
 
-from sklearn_ethiclens import FairnessAuditor, audit, make_fairness_scorer
+from sklearn_ethiclens import FairnessAuditor, Tally, audit, make_fairness_scorer
 from sklearn_ethiclens.exceptions import FairnessGateError, TrainingRowsWarning
 
 NUMBERS = ["x0", "x1", "x2"]
@@ -861,7 +862,73 @@ def test_unweighted_audit_of_a_weighted_fit_counts_each_row_once():
     auditor.fit(X[NUMBERS], Y, sensitive_features=X["race"], sample_weight=WEIGHTS)
     assert auditor.audit_.tally.counts.dtype.kind == "i"
     assert auditor.audit_.tally.n_rows == 600
-    assert "audits count each\n    row once" in FairnessAuditor.__doc__
+    assert "audits\n    count each row once" in FairnessAuditor.__doc__
+
+
+def test_audit_weights_weigh_the_out_of_fold_audit_and_nothing_else():
+    given = {"sensitive_features": X["race"]}
+    plain = FairnessAuditor(LogisticRegression(), cv=3, **FAST).fit(X[NUMBERS], Y, **given)
+    auditor = FairnessAuditor(LogisticRegression(), cv=3, **FAST)
+    auditor.fit(X[NUMBERS], Y, **given, audit_weight=pd.Series(WEIGHTS, X.index))
+    np.testing.assert_array_equal(auditor.estimator_.coef_, plain.estimator_.coef_)
+    np.testing.assert_array_equal(auditor.oof_predictions_, plain.oof_predictions_)
+    tally = Tally.from_predictions(
+        np.asarray(Y), plain.oof_predictions_, sensitive_features=X[["race"]], sample_weight=WEIGHTS
+    )
+    assert auditor.audit_.tally == tally
+    for race, value in auditor.audit_.rates().query("rate == 'selection_rate'").set_index("group")["value"].items():
+        own = (X["race"] == race).to_numpy()
+        assert value == pytest.approx(DescrStatsW(plain.oof_predictions_[own], WEIGHTS[own]).mean, abs=1e-9)
+    equal = clone(auditor).fit(X[NUMBERS], Y, **given, audit_weight=np.full(len(X), 2.0))
+    np.testing.assert_allclose(equal.audit_.frame()["low"], plain.audit_.frame()["low"], rtol=1e-9)
+
+
+def test_weights_of_training_and_of_the_audit_are_apart():
+    auditor, given = FairnessAuditor(LogisticRegression(), cv=3, **FAST), {"sensitive_features": X["race"]}
+    auditor.fit(X[NUMBERS], Y, **given, sample_weight=WEIGHTS, audit_weight=WEIGHTS[::-1])
+    predicted = cross_val_predict(LogisticRegression(), X[NUMBERS], Y, cv=3, params={"sample_weight": WEIGHTS})
+    np.testing.assert_array_equal(auditor.oof_predictions_, predicted)
+    assert auditor.audit_.tally.counts.sum() == pytest.approx(WEIGHTS.sum())
+    assert auditor.audit_.tally == Tally.from_predictions(
+        np.asarray(Y), predicted, sensitive_features=X[["race"]], sample_weight=WEIGHTS[::-1]
+    )
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_a_search_splits_audit_weights_by_fold(routed):
+    with sklearn.config_context(enable_metadata_routing=routed):
+        auditor = FairnessAuditor(LogisticRegression(), cv=3, **FAST)
+        if routed:
+            auditor.set_fit_request(audit_weight=True, sensitive_features=True)
+        search = GridSearchCV(auditor, {"estimator__C": [0.1, 1.0]}, cv=2, error_score="raise")
+        search.fit(X[NUMBERS], Y, sensitive_features=X["race"], audit_weight=WEIGHTS)
+    assert search.best_estimator_.audit_.tally.counts.sum() == pytest.approx(WEIGHTS.sum())
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (WEIGHTS[:-1], "audit_weight 599"),
+        (-WEIGHTS, "audit_weight must be finite and at least 0; got 600 negative"),
+        (WEIGHTS * np.nan, r"audit_weight must be finite and at least 0; got 600 missing \(NaN\)"),
+        (WEIGHTS * 0, "audit_weight must be above 0 in some row; got 0 in all 600"),
+        (pd.Series(WEIGHTS, X.index[::-1]), "the index of audit_weight differs from that of X"),
+        (["heavy"] * len(X), "audit_weight must hold one number per row"),
+    ],
+)
+def test_wrong_audit_weights_are_refused_before_anything_is_fitted(weights, words):
+    auditor = FairnessAuditor(LogisticRegression(), sensitive_features=None, cv=3, **FAST)
+    with pytest.raises((ValueError, TypeError), match=words):
+        auditor.fit(X[NUMBERS], Y, sensitive_features=X["race"], audit_weight=weights)
+    assert not hasattr(auditor, "estimator_")
+
+
+def test_audit_weights_without_an_audit_to_weigh_are_refused():
+    with pytest.raises(ValueError, match=r"cv=None makes none: set cv, or .* audit\(sample_weight=\.\.\.\)"):
+        FairnessAuditor(LogisticRegression()).fit(X[NUMBERS], Y, audit_weight=WEIGHTS)
+    auditor = FairnessAuditor(LogisticRegression(), cv=3, y_score="predict_proba")
+    with pytest.raises(ValueError, match="audit_weight does not go with y_score"):
+        auditor.fit(X[NUMBERS], Y, sensitive_features=X["race"], audit_weight=WEIGHTS)
 
 
 @pytest.mark.parametrize("name", [True, "weight"])

@@ -7,6 +7,7 @@ import shutil
 import sys
 import textwrap
 import warnings
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_ethiclens import MISSING, Tally, _frames, _progress, audit_tally
-from sklearn_ethiclens._frames import column_names, count_cells
+from sklearn_ethiclens import MISSING, Audit, Tally, _frames, _progress, audit_tally
 from sklearn_ethiclens._tally import _count
 from sklearn_ethiclens.cli import main
 from sklearn_ethiclens.exceptions import MissingGroupsWarning
@@ -308,18 +308,216 @@ def test_lists_are_no_labels(load):
         Tally.from_frame(load(table), **COLUMNS, sensitive_features="g")
 
 
-def test_moments_of_weights_are_summed_by_the_engine(load):
-    if load.name == "pandas":
-        pytest.skip("weights of rows in memory are read as they are")
+# ------------------------------------------------------------------------------------------------------------- weights
+def weighted_table(seed=0):
+    """The rows of :func:`arrow_table` seven times over, so that cells have few rows and many, with weights, some of them 0."""
+    pa, generator = pytest.importorskip("pyarrow"), np.random.default_rng(seed)
+    table = pa.concat_tables([arrow_table()] * 7).combine_chunks()
+    n = table.num_rows
+    few = np.where(generator.random(n) < 0.02, "few", "many")
+    weight = generator.lognormal(0, 1, n) * (generator.random(n) > 0.05)
+    return (
+        table.append_column("w", pa.array(weight))
+        .append_column("equal", pa.array(np.full(n, 0.1)))
+        .append_column("of_its_cell", pa.array(np.where(few == "few", 0.3, 0.7)))
+        .append_column("few", pa.array(few))
+        .append_column("whole_w", pa.array(generator.integers(0, 5, n)))
+    )
+
+
+def alike(tally, expected, rtol=1e-12):
+    """Assert that tallies of weighted rows are the same but for the last digits of sums."""
+    assert tally.groups == expected.groups
+    assert (tally.labels, tally.pos_label, tally.controls) == (expected.labels, expected.pos_label, expected.controls)
+    np.testing.assert_array_equal(tally.rows, expected.rows)
+    mine, theirs = tally.weights, expected.weights
+    assert (mine.n_zero, mine.exact) == (theirs.n_zero, theirs.exact)
+    for name in ("sums", "squares", "cubes"):
+        np.testing.assert_allclose(getattr(mine, name), getattr(theirs, name), rtol=rtol)
+    for own, other in zip(mine.kept, theirs.kept, strict=True):
+        assert (own is None) == (other is None)
+        assert own is None or np.array_equal(own, other)
+    return True
+
+
+def test_a_weighted_tally_does_not_depend_on_the_engine(load):
+    table = weighted_table()
+    frame, rows = load(table), in_pandas(table)
+    asked = {"y_true": "y_text", "y_pred": "p_text", "pos_label": "yes"}
+    for groups in (
+        ["fraction", "few"],
+        ["text", "day"],
+        ["time", "flag", "small"],
+        ["category"],
+        ["nothing", "n_rows"],
+    ):
+        for weight in ("w", "whole_w"):
+            expected = quietly(by_rows, rows, **asked, sensitive_features=groups, sample_weight=rows[weight])
+            found = quietly(Tally.from_frame, frame, **asked, sensitive_features=groups, sample_weight=weight)
+            assert alike(found, expected), groups
+            assert expected.weights.n_zero > 0
+
+
+def test_both_kinds_of_cells_come_from_engines(load):
+    asked = {**COLUMNS, "sensitive_features": "few"}
+    kept = Tally.from_frame(load(weighted_table()), **asked, sample_weight="w").weights.kept
+    assert any(part is None for part in kept)
+    assert sum(part is not None and part.size > 1 for part in kept) > 2
+
+
+@pytest.mark.parametrize("weight", ["equal", "of_its_cell", "whole_w"])
+def test_sums_are_exact_where_weights_are_equal_or_whole(load, weight):
+    table = weighted_table()
+    asked = {"y_true": "y_text", "y_pred": "p_text", "pos_label": "yes", "sensitive_features": ["few", "small"]}
+    found = Tally.from_frame(load(table), **asked, sample_weight=weight)
+    rows = in_pandas(table)
+    assert found.digest() == by_rows(rows, **asked, sample_weight=rows[weight]).digest()
+
+
+def test_a_weighted_audit_does_not_depend_on_the_engine(load):
+    table = weighted_table()
+    rows = in_pandas(table)
+    asked = {**COLUMNS, "sensitive_features": ["few", "small"]}
+    options = {"n_resamples": 100, "metrics": ["disparate_impact", "equalized_odds_difference"]}
+    found = audit_tally(Tally.from_frame(load(table), **asked, sample_weight="w"), **options).frame()
+    expected = audit_tally(by_rows(rows, **asked, sample_weight=rows["w"]), **options).frame()
+    numbers = ["value", "low", "high", "pvalue"]
+    np.testing.assert_allclose(found[numbers].astype(float), expected[numbers].astype(float), rtol=1e-9, atol=1e-9)
+    assert found["verdict"].tolist() == expected["verdict"].tolist()
+
+
+def wrong_weights():
+    nan, inf = float("nan"), float("inf")
+    return {
+        "gap": ([1.0, None, 2.0, nan], "sample_weight must be finite and at least 0; got 2 missing (NaN) of 4 rows"),
+        "infinite": ([1.0, inf, 2.0, 1.0], "got 1 infinite of 4 rows"),
+        "negative": ([1.0, -1.0, -inf, nan], "got 1 missing (NaN) and 1 infinite and 2 negative of 4 rows"),
+        "all zero": ([0.0, 0.0, 0.0, 0.0], "sample_weight must be above 0 in some row; got 0 in all 4."),
+        "too far apart": ([1e-100, 1.0, 2.0, 0.0], "must lie between 1e-90 and 1e+90 where it is not 0"),
+        "text": (["1", "2", "3", "4"], "sample_weight must hold one number per row; got"),
+        "boolean": ([True, False, True, True], "sample_weight must hold one number per row; got"),
+    }
+
+
+@pytest.mark.parametrize("case", wrong_weights())
+def test_weights_that_are_none_are_refused_in_the_words_of_rows(load, case):
     pa = pytest.importorskip("pyarrow")
-    weights = np.arange(1, N + 1) % 17 / 4  # quarters: sums of their cubes are exact in binary
-    table = arrow_table().append_column("w", pa.array(weights))
-    cells = count_cells(load(table), column_names("y", "p", "text"), weight="w")
-    rows = in_pandas(table).assign(w2=weights**2, w3=weights**3)
-    for y, p, text, n, moments in zip(*cells.columns.values(), cells.counts, cells.moments, strict=True):
-        here = rows[(rows.y == y) & (rows.p == p) & (rows.text.isna() if text is None else rows.text == text)]
-        assert n == len(here)
-        assert moments.tolist() == here[["w", "w2", "w3"]].sum().tolist()
+    weights, words = wrong_weights()[case]
+    table = pa.table({"y": [0, 1, 0, 1], "p": [1, 1, 0, 0], "g": ["a", "b", "a", "b"], "w": pa.array(weights)})
+    with pytest.raises((ValueError, TypeError), match=re.escape(words)) as found:
+        Tally.from_frame(load(table), **COLUMNS, sensitive_features="g", sample_weight="w")
+    if case not in ("text", "boolean"):  # where the column's type is told, not a value of it
+        with pytest.raises(ValueError, match=re.escape(words)) as expected:
+            by_rows(table.to_pandas(), **COLUMNS, sensitive_features="g", sample_weight=weights)
+        assert str(found.value) == str(expected.value)
+
+
+def test_only_sums_and_the_rows_of_small_cells_leave_the_engine(load, monkeypatch):
+    if load.name == "pandas":
+        pytest.skip("rows of pandas are in memory already")
+    table = weighted_table()
+    rows, brought, collect = in_pandas(table), [], _frames._collect
+    frame = load(table)
+    monkeypatch.setattr(_frames, "_collect", lambda *words: brought.append(collect(*words)) or brought[-1])
+    tally = Tally.from_frame(frame, **COLUMNS, sensitive_features="few", sample_weight="w")
+    n_small = tally.rows[tally.rows < 30].sum()
+    assert [len(found) for found in brought] == [8, n_small]
+    assert n_small < len(rows) / 20
+    assert sorted(brought[1].columns) == ["key_0", "key_1", "key_2", "w"]
+    brought.clear()
+    Tally.from_frame(frame, y_true=None, y_pred="p", sensitive_features="small", sample_weight="w")
+    assert [len(found) for found in brought] == [4]  # no cell is small, so that no row is asked for
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("kind", ["category", "enum", "duration", "decimal", "lazy"])
+def test_weights_of_groups_and_of_types_that_engines_treat_apart(kind):
+    polars = pytest.importorskip("polars")
+    generator, n = np.random.default_rng(1), 400
+    group = generator.choice(np.array(["a", "b", None], dtype=object), n, p=[0.9, 0.06, 0.04]).tolist()
+    rows = {"p": generator.integers(0, 2, n), "g": group, "w": generator.integers(1, 500, n) / 4}
+    frame = polars.DataFrame(rows)
+    days = polars.col("g").replace_strict({"a": 1, "b": 2}, default=None, return_dtype=polars.Int64) * 86_400_000_000
+    types = {
+        "category": polars.col("g").cast(polars.Categorical),
+        "enum": polars.col("g").cast(polars.Enum(["b", "a"])),
+        "duration": days.cast(polars.Duration("us")).alias("g"),
+        "decimal": polars.col("w").cast(polars.Decimal(10, 2)),
+        "lazy": polars.col("w").cast(polars.Float32),
+    }
+    frame = frame.lazy().with_columns(types[kind]) if kind == "lazy" else frame.with_columns(types[kind])
+    found = quietly(Tally.from_frame, frame, y_true=None, y_pred="p", sensitive_features="g", sample_weight="w")
+    expected = quietly(Tally.from_predictions, None, rows["p"], sensitive_features=group, sample_weight=rows["w"])
+    np.testing.assert_array_equal(found.rows, expected.rows)
+    np.testing.assert_allclose(found.counts, expected.counts, rtol=1e-12)
+    for own, other in zip(found.weights.kept, expected.weights.kept, strict=True):
+        assert (own is None) == (other is None)
+        assert own is None or np.array_equal(own, other)
+
+
+def test_a_frame_that_changes_between_its_two_readings_is_refused(monkeypatch):
+    pa, collect, read = pytest.importorskip("pyarrow"), _frames._collect, []
+
+    def lose_a_row(*words):
+        read.append(collect(*words))
+        return read[-1] if len(read) == 1 else read[-1].head(len(read[-1]) - 1)
+
+    monkeypatch.setattr(_frames, "_collect", lose_a_row)
+    table = pa.table({"p": [0, 1] * 20, "g": ["a"] * 40, "w": [1.5] * 40})
+    with pytest.raises(ValueError, match="frame has other rows when it is read a second time"):
+        Tally.from_frame(table, y_true=None, y_pred="p", sensitive_features="g", sample_weight="w")
+
+
+def test_a_weight_is_named_and_must_be_there(load):
+    frame = load(weighted_table())
+    with pytest.raises(ValueError, match=r"frame has no column \['weights'\]"):
+        Tally.from_frame(frame, **COLUMNS, sensitive_features="small", sample_weight="weights")
+    with pytest.raises(TypeError, match="sample_weight must be the name of a column or None; got"):
+        Tally.from_frame(frame, **COLUMNS, sensitive_features="small", sample_weight=[1.0, 2.0])
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_weighted_shards_are_the_tally_of_all_rows(suffix, tmp_path):
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+    generator, n = np.random.default_rng(4), 900
+    rows = pd.DataFrame(
+        {
+            "y": generator.integers(0, 2, n),
+            "p": generator.integers(0, 2, n),
+            "g": generator.choice(np.array(["a", "b", "c", None], dtype=object), n, p=[0.6, 0.35, 0.03, 0.02]),
+            "w": generator.lognormal(0, 1, n) * (generator.random(n) > 0.1),
+        }
+    )
+    rows.loc[:99, "w"] = 0  # a part of nothing but zeros
+    cuts, paths = [0, 100, 103, 500, n], []
+    for i, (start, stop) in enumerate(pairwise(cuts)):
+        paths.append(tmp_path / f"{i}.{suffix}")
+        part = rows.iloc[start:stop]
+        part.to_csv(paths[-1], index=False) if suffix == "csv" else part.to_parquet(paths[-1])
+    asked = {**COLUMNS, "sensitive_features": "g"}
+    expected = quietly(by_rows, rows, **asked, sample_weight=rows["w"])
+    assert alike(quietly(Tally.from_shards, paths, **asked, sample_weight="w"), expected)
+    assert len({None if part is None else part.size for part in expected.weights.kept}) > 2
+    with pytest.raises(ValueError, match=rf"0\.{suffix} has no column \['v'\]"):
+        Tally.from_shards(paths, **asked, sample_weight="v")
+    with pytest.raises(ValueError, match="sample_weight must be above 0 in some row; got 0 in all 100"):
+        Tally.from_shards(paths[:1], **asked, sample_weight="w")
+
+
+def test_wrong_weights_of_a_file_name_it(tmp_path):
+    good, bad, text = (tmp_path / f"{name}.csv" for name in ("good", "bad", "text"))
+    good.write_text("p,g,w\n1,a,1.5\n0,a,0\n")
+    bad.write_text("p,g,w\n1,a,-2\n0,b,\n0,b,NaN\n")
+    text.write_text("p,g,w\n1,a,nan\n0,a,True\n")
+    asked = {"y_true": None, "y_pred": "p", "sensitive_features": "g", "sample_weight": "w"}
+    words = r"bad.csv cannot be counted: sample_weight must be .* got 2 missing \(NaN\) and 1 negative of 3 rows"
+    with pytest.raises(ValueError, match=words):
+        Tally.from_shards([good, bad], **asked)
+    with pytest.raises(
+        ValueError, match="text.csv cannot be counted: sample_weight must hold one number per row; got values"
+    ):
+        Tally.from_shards([good, text], **asked)
 
 
 @pytest.mark.engines
@@ -605,6 +803,24 @@ def test_an_audit_of_a_file_prints_the_same_with_every_engine(run, census, by_pa
     assert found["findings"] == expected["findings"]
     assert found["tally"] == expected["tally"]
     assert found["provenance"]["data"]["name"] == "acs.parquet"
+
+
+@pytest.mark.parametrize("engine", [None, *_frames.ENGINES])
+@pytest.mark.engines
+def test_a_weighted_audit_of_a_file_is_the_same_with_every_engine(run, tmp_path, engine, request):
+    if engine is not None:
+        request.getfixturevalue("dask") if engine == "dask" else pytest.importorskip(engine)
+    table, path = weighted_table(), tmp_path / "weighted.parquet"
+    pytest.importorskip("pyarrow.parquet").write_table(table, path)
+    words = ("--y-true", "y", "--y-pred", "p", "--sensitive", "few,small", "--weight", "w", "--fail-on", "none", *FEW)
+    code, out, err = run(path, *words, *(() if engine is None else ("--engine", engine)))
+    assert (code, err) == (0, "")
+    rows, found = in_pandas(table), Audit.from_json(out)
+    tally = by_rows(rows, "y", "p", ["few", "small"], sample_weight=rows["w"])
+    assert alike(found.tally, tally)
+    code, _, err = run(path, *words[:-2], "--weight", "text", *(() if engine is None else ("--engine", engine)))
+    assert code == 2
+    assert "sample_weight must hold one number per row" in err
 
 
 @pytest.mark.parametrize("engine", ["pandas", "polars", "pyarrow", "duckdb"])

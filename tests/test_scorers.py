@@ -735,14 +735,20 @@ def test_trap_an_unused_category_is_no_group():
     assert found == score("demographic_parity_difference", X, y)
 
 
-# ------------------------------------------------------------------------- trap: an unweighted audit of a weighted fit
+# ------------------------------------------------------------------------------------------------------------ weights
+GAPS = {
+    "demographic_parity_difference": fl.demographic_parity_difference,
+    "equalized_odds_difference": fl.equalized_odds_difference,
+    "equal_opportunity_difference": fl.equal_opportunity_difference,
+}
+
+
 def weights():
     X, y, race = data()
     return pd.Series(np.where(X["a"] > 0, 5.0, 1.0), index=y.index)
 
 
-def test_trap_unweighted_audit_of_a_weighted_fit_under_routing():
-    """Unrequested weights are an error of scikit-learn; requested ones are refused in words; False is on purpose."""
+def test_unrequested_weights_are_an_error_and_declined_ones_are_left_out():
     X, y, race = data()
     model = LogisticRegression()
     with sklearn.config_context(enable_metadata_routing=True):
@@ -754,15 +760,133 @@ def test_trap_unweighted_audit_of_a_weighted_fit_under_routing():
 
         with pytest.raises(Exception, match=r"\[sample_weight\] are passed but are not explicitly set as requested"):
             run(make_fairness_scorer(METRIC))
-        with (
-            pytest.warns(FairnessScoringWarning, match="sample_weight reached the scorer"),
-            pytest.raises(ValueError, match=r"which counts rows: weighted metrics are fairlearn's"),
-        ):
-            run(make_fairness_scorer(METRIC).set_score_request(sample_weight=True))
-        assert np.isfinite(run(make_fairness_scorer(METRIC).set_score_request(sample_weight=False))).all()
-        gap = make_fairness_scorer(fl.demographic_parity_difference)
-        weighted = run(copy.copy(gap).set_score_request(sample_weight=True))
-        assert weighted.tolist() != run(copy.copy(gap).set_score_request(sample_weight=False)).tolist()
+        declined = run(make_fairness_scorer(METRIC).set_score_request(sample_weight=False))
+        requested = run(make_fairness_scorer(METRIC).set_score_request(sample_weight=True))
+        by_fold = []
+        for train, test in FOLDS.split(X, y):
+            w = weights().iloc[train]
+            fitted = LogisticRegression().fit(X.iloc[train], y.iloc[train], sample_weight=w)
+            decided, own = fitted.predict(X.iloc[test]), {"sensitive_features": race.iloc[test]}
+            gap = getattr(metrics, METRIC)
+            plain = gap(y.iloc[test], decided, **own)
+            by_fold.append([-abs(plain), -abs(gap(y.iloc[test], decided, **own, sample_weight=weights().iloc[test]))])
+        np.testing.assert_allclose(np.stack([declined, requested], axis=1), by_fold, rtol=1e-9)
+        assert (declined != requested).any()
+
+
+@pytest.mark.parametrize("name", GAPS)
+def test_weighted_scores_are_those_of_fairlearn(name):
+    X, y = rows()
+    X = X[X["group"] != "m"]  # of two groups the gap to the reference is that between the extremes
+    y = y[X.index]
+    w = np.random.default_rng(0).lognormal(size=len(y))
+    model = Rule().fit(X, y)
+    expected = -GAPS[name](y, X["yhat"], sensitive_features=X["group"], sample_weight=w)
+    scorer = make_fairness_scorer(name, sensitive_features="group")
+    assert scorer(model, X, y, sample_weight=w) == pytest.approx(expected, abs=1e-9)
+    assert expected != pytest.approx(scorer(model, X, y), abs=1e-3)
+    several = fairness_scorers([name], sensitive_features="group")(model, X, y, sample_weight=w)
+    assert several[name] == pytest.approx(expected, abs=1e-9)
+    assert several["accuracy"] == get_scorer("accuracy")(model, X, y, sample_weight=w)
+    assert several["selection_rate"] == pytest.approx(np.average(X["yhat"], weights=w))
+
+
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.kind != "group"])
+def test_weighted_scores_are_those_of_the_weighted_tally_and_equal_weights_change_nothing(name):
+    X, y = rows()
+    model, w = Rule().fit(X, y), np.random.default_rng(1).lognormal(size=len(y))
+    scorer = make_fairness_scorer(name, sensitive_features="group")
+    metric = METRICS[name]
+    tally = Tally.from_predictions(y, X["yhat"], sensitive_features=X["group"], sample_weight=w)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        value = worst_comparison(metric, tally)
+        given = {"sensitive_features": X["group"], "sample_weight": w}
+        plain = value if name == "composite_bias_score" else getattr(metrics, name)(y, X["yhat"], **given)
+        score = scorer(model, X, y, sample_weight=w)
+        equal, unweighted = scorer(model, X, y, sample_weight=np.full(len(y), 0.1)), scorer(model, X, y)
+    assert plain == pytest.approx(value, abs=1e-12, nan_ok=True)
+    if metric.parity is not None and metric.scale == "difference":
+        assert score == pytest.approx(-abs(value - metric.parity), abs=1e-12, nan_ok=True)
+    elif metric.scale == "ratio":
+        assert score == pytest.approx(min(value, 1 / value), abs=1e-12, nan_ok=True)
+    assert equal == pytest.approx(unweighted, abs=1e-12, nan_ok=True)
+
+
+def test_sizes_are_of_rows_whatever_they_weigh():
+    X, y = rows()
+    model, n = Rule().fit(X, y), int((X["group"] == X["group"].iloc[0]).sum())
+    scorer = make_fairness_scorer(METRIC, sensitive_features="group", min_group_size=2)
+    w = np.where(X["group"] == X["group"].iloc[0], 1000.0, 0.001)
+    assert np.isfinite(scorer(model, X, y, sample_weight=w))
+    w[np.flatnonzero(X["group"] == X["group"].iloc[0])[1:]] = 0
+    assert n > 2
+    with pytest.warns(FairnessScoringWarning, match="has fewer than 2 rows in this fold"):
+        assert np.isnan(scorer(model, X, y, sample_weight=w))
+
+
+@pytest.mark.parametrize(
+    ("w", "words"),
+    [
+        (lambda n: [1.0] * (n - 1), "sample_weight"),
+        (lambda n: [-1.0] + [1.0] * (n - 1), "sample_weight must be finite and at least 0; got 1 negative"),
+        (lambda n: [np.nan] + [1.0] * (n - 1), r"sample_weight must .* got 1 missing \(NaN\)"),
+        (lambda n: [0.0] * n, "sample_weight must be above 0 in some row"),
+        (lambda n: ["a"] * n, "sample_weight must hold one number per row"),
+    ],
+)
+def test_wrong_weights_are_named(w, words):
+    X, y = rows()
+    model = Rule().fit(X, y)
+    for scorer in (
+        make_fairness_scorer(METRIC, sensitive_features="group"),
+        fairness_scorers([METRIC], sensitive_features="group"),
+    ):
+        with pytest.warns(FairnessScoringWarning), pytest.raises((ValueError, TypeError), match=words):
+            scorer(model, X, y, sample_weight=w(len(y)))
+    with pytest.raises((ValueError, TypeError), match=words):
+        metrics.disparate_impact(y, X["yhat"], sensitive_features=X["group"], sample_weight=w(len(y)))
+
+
+def test_a_series_of_weights_must_have_the_index_of_X():
+    X, y = rows()
+    scorer, w = make_fairness_scorer(METRIC, sensitive_features="group"), pd.Series(np.ones(len(y)), X.index)
+    assert np.isfinite(scorer(Rule().fit(X, y), X, y, sample_weight=w))
+    moved = w.set_axis(X.index[::-1])
+    with pytest.warns(FairnessScoringWarning), pytest.raises(ValueError, match="the index of sample_weight differs"):
+        scorer(Rule().fit(X, y), X, y, sample_weight=moved)
+
+
+def test_metrics_of_scores_and_pooled_counts_take_no_weights():
+    X, y, race = data()
+    model = LogisticRegression().fit(X[["a"]], y)
+    scorer = make_fairness_scorer("roc_auc", sensitive_features=race)
+    assert scorer._accept_sample_weight() is False
+    with pytest.warns(FairnessScoringWarning), pytest.raises(ValueError, match="a metric of scores, which takes none"):
+        scorer(model, X[["a"]], y, sample_weight=weights())
+    pooled = fairness_scorers([METRIC], sensitive_features=race, pooled=True)
+    with pytest.warns(FairnessScoringWarning), pytest.raises(ValueError, match="pooled=True pools numbers of rows"):
+        pooled(model, X[["a"]], y, sample_weight=weights())
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_weights_alone_are_routed_where_groups_are_a_column(several):
+    X, y, race = data()
+    make = fairness_scorers if several else make_fairness_scorer
+    scoring = make([METRIC] if several else METRIC, sensitive_features="race").set_score_request(sample_weight=True)
+    if several:
+        scoring.performance = {"accuracy": get_scorer("accuracy")}
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = LogisticRegression().set_fit_request(sample_weight=False)
+        search = GridSearchCV(model, {"C": [0.1, 1.0]}, cv=FOLDS, scoring=scoring, refit=METRIC if several else True)
+        search.fit(X, y, sample_weight=weights())
+    train, test = next(iter(FOLDS.split(X, y)))
+    p = LogisticRegression(C=0.1).fit(X.iloc[train], y.iloc[train]).predict(X.iloc[test])
+    found = search.cv_results_[f"split0_test_{METRIC if several else 'score'}"][0]
+    value = getattr(metrics, METRIC)(
+        y.iloc[test], p, sensitive_features=X["race"].iloc[test], sample_weight=weights().iloc[test]
+    )
+    assert found == pytest.approx(-abs(value), abs=1e-9)
 
 
 def test_weights_reach_a_fairlearn_metric():
@@ -779,22 +903,29 @@ def test_weights_reach_a_fairlearn_metric():
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_trap_unweighted_audit_of_a_weighted_fit_without_routing(several):
-    """From 1.9 a search hands weights on to scorers; to ours it says that they score without. Before, none gets any."""
+def test_a_search_fitted_with_weights_without_routing_scores_by_them_unless_declined(several):
+    """From 1.9 a search hands weights on to scorers that accept them; before, none gets any."""
     X, y, race = data()
-    scoring = (
-        fairness_scorers([METRIC], sensitive_features="race")
-        if several
-        else {"gap": make_fairness_scorer(METRIC, sensitive_features="race"), "accuracy": "accuracy"}
-    )
-    search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=FOLDS, scoring=scoring, refit="accuracy")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        search.fit(X, y, sample_weight=weights())
-    said = [str(w.message) for w in caught if "does not support sample_weight" in str(w.message)]
-    assert bool(said) == (tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9))
-    name = METRIC if several else "gap"
-    assert np.isfinite(search.cv_results_[f"mean_test_{name}"]).all()
+    new = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
+    found, said = {}, {}
+    for declined in (False, True):
+        one = (
+            fairness_scorers([METRIC], sensitive_features="race")
+            if several
+            else make_fairness_scorer(METRIC, sensitive_features="race")
+        )
+        if declined:
+            one.set_score_request(sample_weight=False)
+        scoring = one if several else {"gap": one, "accuracy": "accuracy"}
+        search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=FOLDS, scoring=scoring, refit="accuracy")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            search.fit(X, y, sample_weight=weights())
+        said[declined] = any("does not support sample_weight" in str(w.message) for w in caught)
+        found[declined] = search.cv_results_[f"mean_test_{METRIC if several else 'gap'}"]
+        assert np.isfinite(found[declined]).all()
+    assert said == {False: False, True: new}
+    assert (found[False] != found[True]).any() == new
 
 
 # ----------------------------------------------------------------------------------------------------- manners as objects
@@ -862,7 +993,7 @@ def test_what_scikit_learn_reads_of_its_own_scorers_is_there():
     assert scorer._response_method == scorer.response_method == "predict"
     assert dict(scorer._kwargs) == {}
     assert scorer._score_func == scorer.score_func
-    assert scorer._accept_sample_weight() is False
+    assert scorer._accept_sample_weight() is True
     assert make_fairness_scorer(fl.demographic_parity_difference)._accept_sample_weight() is True
     for one, wanted in ((scorer, False), (make_fairness_scorer(METRIC), True)):
         assert one.get_metadata_routing().score.requests["sensitive_features"] is wanted

@@ -7,6 +7,7 @@ audit of the same rows without weights.
 import json
 import pickle
 import sys
+from itertools import pairwise
 
 import fairlearn.metrics as fl
 import numpy as np
@@ -20,7 +21,7 @@ from sklearn.metrics import accuracy_score, precision_score
 from statsmodels.stats.weightstats import DescrStatsW
 
 from sklearn_ethiclens import Audit, FairnessAuditor, Tally, audit, audit_tally
-from sklearn_ethiclens._weights import CellWeights
+from sklearn_ethiclens._weights import CellWeights, WeightSums
 from sklearn_ethiclens.cli import main
 from sklearn_ethiclens.exceptions import UndefinedMetricWarning
 from sklearn_ethiclens.inference._index_intervals import theil_effective_size
@@ -109,6 +110,26 @@ def test_marginal_is_the_tally_of_fewer_columns(exact):
         assert (mine is None) == (theirs is None)
         assert mine is None or np.array_equal(mine, theirs)
     assert all(part is not None for part in marginal.weights.kept) is exact
+
+
+@settings(max_examples=25, deadline=None)
+@given(cuts=st.lists(st.integers(0, N), max_size=4), seed=st.integers(0, 99))
+def test_sums_of_parts_are_those_of_all_rows(cuts, seed):
+    generator = np.random.default_rng(seed)
+    cell, shape = generator.choice(12, N, p=np.r_[np.full(10, 0.0985), 0.01, 0.005]), (3, 2, 2)
+    weight = WEIGHT * (generator.random(N) > 0.05)
+    total, own = WeightSums.empty(0), generator.permutation(12)  # parts number cells as they please, as files do
+    for start, stop in pairwise([0, *sorted(cuts), N]):
+        part = WeightSums.from_rows(weight[start:stop], own[cell[start:stop]], 12)
+        total.add(part, np.argsort(own), 12)
+    mine = CellWeights.from_sums(total, np.arange(12), shape)
+    theirs = CellWeights.from_rows(weight[weight > 0], cell[weight > 0], shape)
+    np.testing.assert_array_equal(mine.rows, theirs.rows)
+    for name in ("sums", "squares", "cubes"):
+        np.testing.assert_allclose(getattr(mine, name), getattr(theirs, name), rtol=1e-12)
+    for one, other in zip(mine.kept, theirs.kept, strict=True):
+        assert (one is None) == (other is None)
+        assert one is None or np.array_equal(one, other)
 
 
 @settings(max_examples=25, deadline=None)
@@ -609,4 +630,8 @@ def test_command_line_weighs_rows_of_a_file(monkeypatch, capsys, tmp_path):
     assert code == 2
     assert "sample_weight must hold one number per row" in err
     code, _, err = command(monkeypatch, capsys, "audit", "german-credit", "--weight", "w")
-    assert (code, err) == (2, "error: --weight is for files; the audit of german-credit counts its rows.\n")
+    assert code == 2
+    assert err.startswith("error: german-credit has no column 'w'; it has ['checking_status', ")
+    code, _, err = command(monkeypatch, capsys, "audit", "german-credit", "--weight", "purpose")
+    assert code == 2
+    assert "sample_weight must hold one number per row" in err

@@ -51,6 +51,8 @@ class Protocol:
         Rows audited.
     notes : tuple of str
         What a reader of the numbers must know.
+    sample_weight : Series of shape (n_rows,), optional
+        Sampling weights, with the same index.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Protocol:
     sha256: str
     n_rows: int
     notes: tuple[str, ...] = ()
+    sample_weight: pd.Series | None = None
 
 
 def german_credit_protocol(*, random_state: int = 0) -> tuple[Protocol, ...]:
@@ -220,6 +223,7 @@ def acs_income_protocol(
     year: int = 2018,
     *,
     random_state: int = 0,
+    sample_weight: str | None = None,
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
     timeout: float = 30.0,
@@ -237,12 +241,20 @@ def acs_income_protocol(
         The survey, of one year.
     random_state : int, default=0
         Seed of the folds and of the model.
+    sample_weight : str, optional
+        A column of the file to weigh the audited rows by: "PWGTP", the weight of a person, as a rule. The model is fitted
+        without.
     data_home, download_if_missing, timeout, base_url
         As in ``fetch_acs``.
 
     Returns
     -------
     protocols : tuple of one Protocol
+
+    Raises
+    ------
+    ValueError
+        If the file has no such column of weights.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -255,6 +267,11 @@ def acs_income_protocol(
         timeout=timeout,
         base_url=base_url,
     )
+    if sample_weight is not None and sample_weight not in bunch.frame:
+        raise ValueError(
+            f"acs-income has no column {sample_weight!r} to weigh rows by; a person's weight is PWGTP, and PWGTP1 to PWGTP80 are "
+            f"its replicates."
+        )
     unknown = []
     for name in bunch.sensitive_features:
         bunch.sensitive_features[name], strange = label_codes(bunch.sensitive_features[name])
@@ -282,9 +299,14 @@ def acs_income_protocol(
                 f"{bunch.n_read:,} rows were read and {len(bunch.target):,} are left after folktables' filter of working "
                 "adults.",
                 f"The favourable outcome is {bunch.favorable_outcome}, of that year.",
-                "Rows are counted unweighted: the rates are those of the sample, not of the population.",
+                (
+                    "Rows are counted unweighted: the rates are those of the sample, not of the population."
+                    if sample_weight is None
+                    else f"Rows are weighted by {sample_weight} as independent draws; the model is fitted without weights."
+                ),
                 *unknown,
             ),
+            sample_weight=None if sample_weight is None else bunch.frame[sample_weight],
         ),
     )
 
@@ -306,6 +328,7 @@ def _protocol(
     notes: tuple[str, ...],
     attributes: list[str] | None = None,
     outcome: str | None = None,
+    sample_weight: pd.Series | None = None,
 ) -> Protocol:
     """Take from the bunch what belongs to the predicted rows."""
     groups = bunch.sensitive_features if attributes is None else bunch.sensitive_features[attributes]
@@ -322,4 +345,5 @@ def _protocol(
         sha256=bunch.sha256,
         n_rows=len(y_pred),
         notes=notes,
+        sample_weight=None if sample_weight is None else sample_weight.loc[y_pred.index],
     )

@@ -33,6 +33,8 @@ pos_label : label, optional
     The positive label; guessed only for {{0, 1}}, {{-1, 1}} and booleans.
 outcome : {{"favorable", "adverse"}}, default="favorable"
     What receiving ``pos_label`` means for a person{outcome_words}.
+sample_weight : array-like of shape (n_samples,), optional
+    Sampling weights: how many people each row stands for, at least 0. Rows with a weight of 0 are left out.
 
 Returns
 -------
@@ -154,8 +156,15 @@ def plain_function(name: str) -> Callable[..., float]:
         reference: Any = None,
         pos_label: Any = None,
         outcome: str = "favorable",
+        sample_weight: Any = None,
     ) -> float:
-        tally = Tally.from_predictions(y_true, y_pred, sensitive_features=sensitive_features, pos_label=pos_label)
+        tally = Tally.from_predictions(
+            y_true,
+            y_pred,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+        )
         return worst_comparison(metric, tally, reference=reference, outcome=outcome)
 
     pair = metric.kind == "pair"

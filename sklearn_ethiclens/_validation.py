@@ -18,6 +18,7 @@ from sklearn_ethiclens.exceptions import MissingGroupsWarning
 MAX_NUMERIC_GROUPS = 60
 MAX_GROUPS = 1000
 _EXACT_FLOATS = 2.0**53  # from here on neighbouring whole numbers are one float
+_BLOCK = 1 << 16  # rows that fit a processor's own cache, as eight bytes each
 _SHOWN = 10
 
 
@@ -212,6 +213,8 @@ def _one_dimensional(values: Any, name: str) -> pd.Series | NDArray[Any]:
         return values
     if isinstance(values, pd.Index | pd.api.extensions.ExtensionArray):
         return pd.Series(values)
+    if isinstance(values, np.ndarray | list):
+        return _from_array(values, name)  # first, since asking narwhals takes longer than counting a small column
     if nw.dependencies.is_into_dataframe(values):
         frame = nw.from_native(values, eager_only=True)
         if len(frame.columns) != 1:
@@ -222,6 +225,11 @@ def _one_dimensional(values: Any, name: str) -> pd.Series | NDArray[Any]:
         values = arrow.chunked_array([values])
     if nw.dependencies.is_into_series(values) or isinstance(values, nw.Series):
         return _from_narwhals(nw.from_native(values, series_only=True))
+    return _from_array(values, name)
+
+
+def _from_array(values: Any, name: str) -> pd.Series | NDArray[Any]:
+    """Return an array or a sequence as one column of numpy, of pandas where it holds times; masked values are missing."""
     if isinstance(values, np.ma.MaskedArray):
         gaps, values = np.ma.getmaskarray(values), values.data.astype(object)
         values[gaps] = None
@@ -282,9 +290,12 @@ def _encode_array(array: NDArray[Any], name: str) -> Column:
     if array.dtype == bool:
         return Column(array.view(np.uint8), (False, True))
     if array.size and array.dtype.kind in "iu":
+        small = _as_bytes(array)
+        if small is not None:
+            return _from_small_integers(small, int(small.min()), int(small.max()))
         low, high = int(array.min()), int(array.max())
         if high - low < 256:
-            return _from_small_integers(array, low, high, int)
+            return _from_small_integers(array, low, high)
     if array.size and array.dtype.kind == "f":
         column = _from_integral_floats(array)
         if column is not None:
@@ -292,9 +303,27 @@ def _encode_array(array: NDArray[Any], name: str) -> Column:
     return _from_hashing(array, name)
 
 
-def _from_small_integers(array: NDArray[Any], low: int, high: int, kind: type) -> Column:
-    shifted = array if low == 0 else array - array.dtype.type(low)
-    return Column(shifted.astype(np.uint8, copy=False), tuple(kind(v) for v in range(low, high + 1)))
+def _as_bytes(array: NDArray[Any]) -> NDArray[np.uint8] | None:
+    """Return integers as uint8 if all lie in 0..255, else None.
+
+    They do if no bit above the lowest eight is set in any, which takes one pass where minimum and maximum take two; by blocks,
+    so that what is looked at is copied while it is in the cache.
+    """
+    if array.dtype == np.uint8:
+        return array
+    found = np.empty(array.size, dtype=np.uint8)
+    for start in range(0, array.size, _BLOCK):
+        block = array[start : start + _BLOCK]
+        if not 0 <= int(np.bitwise_or.reduce(block)) < 256:
+            return None
+        found[start : start + _BLOCK] = block
+    return found
+
+
+def _from_small_integers(array: NDArray[Any], low: int, high: int) -> Column:
+    """Return the codes of integers of which high - low < 256: the difference to low is exact modulo 256, so cast first."""
+    codes = array.astype(np.uint8, copy=False)
+    return Column(codes if low == 0 else codes - np.uint8(low % 256), tuple(range(low, high + 1)))
 
 
 def _from_integral_floats(array: NDArray[Any]) -> Column | None:
@@ -350,6 +379,11 @@ def _from_categories(codes: NDArray[Any], categories: Any) -> Column:
     """Return codes (-1 = missing) and categories with the categories in canonical order."""
     levels = [as_scalar(v) for v in categories]
     order = sort_labels(levels)
+    if codes.dtype == np.int8 and all(label is other for label, other in zip(levels, order, strict=True)):
+        ready = codes.view(np.uint8)  # as they are; -1 is 255 there
+        if codes.size and codes.min() < 0:
+            ready = np.minimum(ready, np.uint8(len(levels)))
+        return Column(ready, (*order, MISSING))
     rank = {label: i for i, label in enumerate(order)}
     table = np.array([*(rank[label] for label in levels), len(levels)])
     size = len(levels) + 1

@@ -249,18 +249,39 @@ def _from_narwhals(series: nw.Series[Any]) -> pd.Series | NDArray[Any]:
     if isinstance(native, pd.Series):
         return native
     if str(getattr(native, "type", "")).startswith("dictionary"):  # pyarrow's categories, of any type
-        series = nw.from_native(native.cast(native.type.value_type), series_only=True)
-    elif isinstance(series.dtype, nw.Categorical | nw.Enum):
-        series = series.cast(nw.String())
+        native = native.cast(native.type.value_type)
+        series = nw.from_native(native, series_only=True)
+    if isinstance(series.dtype, nw.String | nw.Categorical | nw.Enum) and series.null_count() < len(series):
+        return _from_text(native)
     if series.dtype == nw.Date:  # numpy has no days without a time
         return _from_sequence(series.to_list(), str(series.name))
-    gaps = series.is_null().to_numpy()
-    if not gaps.any() or not (series.dtype.is_integer() or series.dtype == nw.Boolean):
+    if not series.null_count() or not (series.dtype.is_integer() or series.dtype == nw.Boolean):
         array = series.to_numpy()
         return pd.Series(array) if array.dtype.kind in "mM" else array
+    gaps = series.is_null().to_numpy()
     filled = series.fill_null(False if series.dtype == nw.Boolean else 0).to_numpy().astype(object)
     filled[gaps] = None
     return filled
+
+
+def _from_text(native: Any) -> pd.Series:
+    """Return text or categories of polars or pyarrow as categories of pandas: their library hashes, nothing becomes an object."""
+    polars = nw.dependencies.get_polars()
+    if polars is None or not isinstance(native, polars.Series):
+        coded = native.dictionary_encode().combine_chunks()
+        codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return pd.Series(pd.Categorical.from_codes(codes, coded.dictionary.to_pylist()))
+    is_text = native.dtype == polars.String
+    if is_text:
+        native = native.cast(polars.Enum(native.drop_nulls().unique(maintain_order=True)))
+    places = native.to_physical()
+    codes = places.cast(polars.Int64).fill_null(-1).to_numpy()
+    if is_text:
+        return pd.Series(pd.Categorical.from_codes(codes, native.dtype.categories.to_list()))
+    first = native.gather(places.arg_unique()).drop_nulls()  # of categories, which columns may share, those that occur
+    table = np.full(int(codes.max()) + 2, -1, dtype=np.int64)  # the last place is that of -1, a missing value
+    table[first.to_physical().to_numpy()] = np.arange(len(first))
+    return pd.Series(pd.Categorical.from_codes(table[codes], first.to_list()))
 
 
 def _from_sequence(values: Any, name: str) -> NDArray[Any]:
@@ -338,9 +359,12 @@ def _from_integral_floats(array: NDArray[Any]) -> Column | None:
         low, high = float(array.min()), float(array.max())
     if not (np.isfinite(low) and np.isfinite(high) and low.is_integer() and 0 <= high - low < 255):
         return None
-    codes = (array - array.dtype.type(low)).astype(np.uint8)
-    if not np.array_equal(codes + array.dtype.type(low), array):
-        return None
+    codes, shift = np.empty(array.size, dtype=np.uint8), array.dtype.type(low)
+    for start in range(0, array.size, _BLOCK):
+        block, inside = array[start : start + _BLOCK], slice(start, start + _BLOCK)
+        codes[inside] = block - shift
+        if not np.array_equal(codes[inside] + shift, block):
+            return None
     levels: tuple[Any, ...] = tuple(low + i for i in range(int(high - low) + 1))
     if gaps:
         codes[missing] = len(levels)
@@ -408,7 +432,7 @@ def sensitive_columns(sensitive_features: Any, argument: str = "sensitive_featur
     if isinstance(sensitive_features, Mapping):
         columns = [(str(name), column) for name, column in sensitive_features.items()]
     elif isinstance(sensitive_features, pd.DataFrame):
-        columns = [(str(name), sensitive_features.iloc[:, i]) for i, name in enumerate(sensitive_features.columns)]
+        columns = [(str(name), column) for name, column in sensitive_features.items()]
     elif nw.dependencies.is_into_dataframe(sensitive_features) or isinstance(sensitive_features, nw.DataFrame):
         frame = nw.from_native(sensitive_features, eager_only=True)
         columns = [(str(name), frame[name]) for name in frame.columns]

@@ -113,7 +113,10 @@ def main() -> int:
             base, ours = median(times["base"]), median(times["ours"])
             ratio, limit = ours / base, f"<= {LIMIT:g}" if limited else ""
             failed |= limited and ratio > LIMIT
-            print(f"{name:46s} {n_rows:9,d} {1e3 * ours:8.2f} {1e9 * ours / n_rows:7.2f} {ratio:7.2f}   {limit}", flush=True)
+            print(
+                f"{name:46s} {n_rows:9,d} {1e3 * ours:8.2f} {1e9 * ours / n_rows:7.2f} {ratio:7.2f}   {limit}",
+                flush=True,
+            )
         print(f"{'(one numpy.bincount)':46s} {n_rows:9,d} {1e3 * base:8.2f} {1e9 * base / n_rows:7.2f} {1:7.2f}")
     return int(failed)
 

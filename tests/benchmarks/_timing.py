@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -33,3 +35,16 @@ def in_turns(calls: Mapping[str, Callable[[], Any]], turns: int) -> dict[str, li
             if turn:
                 times[name].append(seconds)
     return times
+
+
+def peak_memory() -> float:
+    """Return the peak resident memory of this process, in MiB.
+
+    As Linux has it in /proc: what ``getrusage`` returns there is never less than the memory of the process that started this
+    one.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        (line,) = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
+        return float(line.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -726,7 +726,8 @@ def _bincount(code: NDArray[Any], n_cells: int) -> NDArray[np.int64]:
     if code.dtype == np.uint8 and code.size > 1 << 17:
         even = code.size // 2 * 2
         pairs = np.bincount(code[:even].view(np.uint16), minlength=1 << 16).reshape(1 << 8, 1 << 8)
+        pairs = pairs[:n_cells, :n_cells]
         counts = pairs.sum(0) + pairs.sum(1)
         counts[code[even:]] += 1
-        return counts[:n_cells]
+        return counts
     return np.bincount(code, minlength=n_cells)

@@ -18,6 +18,7 @@ from sklearn_ethiclens.exceptions import MissingGroupsWarning
 MAX_NUMERIC_GROUPS = 60
 MAX_GROUPS = 1000
 _EXACT_FLOATS = 2.0**53  # from here on neighbouring whole numbers are one float
+_BLOCK = 1 << 16  # rows that fit a processor's own cache, as eight bytes each
 _SHOWN = 10
 
 
@@ -212,6 +213,8 @@ def _one_dimensional(values: Any, name: str) -> pd.Series | NDArray[Any]:
         return values
     if isinstance(values, pd.Index | pd.api.extensions.ExtensionArray):
         return pd.Series(values)
+    if isinstance(values, np.ndarray | list):
+        return _from_array(values, name)  # first, since asking narwhals takes longer than counting a small column
     if nw.dependencies.is_into_dataframe(values):
         frame = nw.from_native(values, eager_only=True)
         if len(frame.columns) != 1:
@@ -222,6 +225,11 @@ def _one_dimensional(values: Any, name: str) -> pd.Series | NDArray[Any]:
         values = arrow.chunked_array([values])
     if nw.dependencies.is_into_series(values) or isinstance(values, nw.Series):
         return _from_narwhals(nw.from_native(values, series_only=True))
+    return _from_array(values, name)
+
+
+def _from_array(values: Any, name: str) -> pd.Series | NDArray[Any]:
+    """Return an array or a sequence as one column of numpy, of pandas where it holds times; masked values are missing."""
     if isinstance(values, np.ma.MaskedArray):
         gaps, values = np.ma.getmaskarray(values), values.data.astype(object)
         values[gaps] = None
@@ -241,18 +249,39 @@ def _from_narwhals(series: nw.Series[Any]) -> pd.Series | NDArray[Any]:
     if isinstance(native, pd.Series):
         return native
     if str(getattr(native, "type", "")).startswith("dictionary"):  # pyarrow's categories, of any type
-        series = nw.from_native(native.cast(native.type.value_type), series_only=True)
-    elif isinstance(series.dtype, nw.Categorical | nw.Enum):
-        series = series.cast(nw.String())
+        native = native.cast(native.type.value_type)
+        series = nw.from_native(native, series_only=True)
+    if isinstance(series.dtype, nw.String | nw.Categorical | nw.Enum) and series.null_count() < len(series):
+        return _from_text(native)
     if series.dtype == nw.Date:  # numpy has no days without a time
         return _from_sequence(series.to_list(), str(series.name))
-    gaps = series.is_null().to_numpy()
-    if not gaps.any() or not (series.dtype.is_integer() or series.dtype == nw.Boolean):
+    if not series.null_count() or not (series.dtype.is_integer() or series.dtype == nw.Boolean):
         array = series.to_numpy()
         return pd.Series(array) if array.dtype.kind in "mM" else array
+    gaps = series.is_null().to_numpy()
     filled = series.fill_null(False if series.dtype == nw.Boolean else 0).to_numpy().astype(object)
     filled[gaps] = None
     return filled
+
+
+def _from_text(native: Any) -> pd.Series:
+    """Return text or categories of polars or pyarrow as categories of pandas: their library hashes, nothing becomes an object."""
+    polars = nw.dependencies.get_polars()
+    if polars is None or not isinstance(native, polars.Series):
+        coded = native.dictionary_encode().combine_chunks()
+        codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return pd.Series(pd.Categorical.from_codes(codes, coded.dictionary.to_pylist()))
+    is_text = native.dtype == polars.String
+    if is_text:
+        native = native.cast(polars.Enum(native.drop_nulls().unique(maintain_order=True)))
+    places = native.to_physical()
+    codes = places.cast(polars.Int64).fill_null(-1).to_numpy()
+    if is_text:
+        return pd.Series(pd.Categorical.from_codes(codes, native.dtype.categories.to_list()))
+    first = native.gather(places.arg_unique()).drop_nulls()  # of categories, which columns may share, those that occur
+    table = np.full(int(codes.max()) + 2, -1, dtype=np.int64)  # the last place is that of -1, a missing value
+    table[first.to_physical().to_numpy()] = np.arange(len(first))
+    return pd.Series(pd.Categorical.from_codes(table[codes], first.to_list()))
 
 
 def _from_sequence(values: Any, name: str) -> NDArray[Any]:
@@ -282,9 +311,12 @@ def _encode_array(array: NDArray[Any], name: str) -> Column:
     if array.dtype == bool:
         return Column(array.view(np.uint8), (False, True))
     if array.size and array.dtype.kind in "iu":
+        small = _as_bytes(array)
+        if small is not None:
+            return _from_small_integers(small, int(small.min()), int(small.max()))
         low, high = int(array.min()), int(array.max())
         if high - low < 256:
-            return _from_small_integers(array, low, high, int)
+            return _from_small_integers(array, low, high)
     if array.size and array.dtype.kind == "f":
         column = _from_integral_floats(array)
         if column is not None:
@@ -292,9 +324,27 @@ def _encode_array(array: NDArray[Any], name: str) -> Column:
     return _from_hashing(array, name)
 
 
-def _from_small_integers(array: NDArray[Any], low: int, high: int, kind: type) -> Column:
-    shifted = array if low == 0 else array - array.dtype.type(low)
-    return Column(shifted.astype(np.uint8, copy=False), tuple(kind(v) for v in range(low, high + 1)))
+def _as_bytes(array: NDArray[Any]) -> NDArray[np.uint8] | None:
+    """Return integers as uint8 if all lie in 0..255, else None.
+
+    They do if no bit above the lowest eight is set in any, which takes one pass where minimum and maximum take two; by blocks,
+    so that what is looked at is copied while it is in the cache.
+    """
+    if array.dtype == np.uint8:
+        return array
+    found = np.empty(array.size, dtype=np.uint8)
+    for start in range(0, array.size, _BLOCK):
+        block = array[start : start + _BLOCK]
+        if not 0 <= int(np.bitwise_or.reduce(block)) < 256:
+            return None
+        found[start : start + _BLOCK] = block
+    return found
+
+
+def _from_small_integers(array: NDArray[Any], low: int, high: int) -> Column:
+    """Return the codes of integers of which high - low < 256: the difference to low is exact modulo 256, so cast first."""
+    codes = array.astype(np.uint8, copy=False)
+    return Column(codes if low == 0 else codes - np.uint8(low % 256), tuple(range(low, high + 1)))
 
 
 def _from_integral_floats(array: NDArray[Any]) -> Column | None:
@@ -309,9 +359,12 @@ def _from_integral_floats(array: NDArray[Any]) -> Column | None:
         low, high = float(array.min()), float(array.max())
     if not (np.isfinite(low) and np.isfinite(high) and low.is_integer() and 0 <= high - low < 255):
         return None
-    codes = (array - array.dtype.type(low)).astype(np.uint8)
-    if not np.array_equal(codes + array.dtype.type(low), array):
-        return None
+    codes, shift = np.empty(array.size, dtype=np.uint8), array.dtype.type(low)
+    for start in range(0, array.size, _BLOCK):
+        block, inside = array[start : start + _BLOCK], slice(start, start + _BLOCK)
+        codes[inside] = block - shift
+        if not np.array_equal(codes[inside] + shift, block):
+            return None
     levels: tuple[Any, ...] = tuple(low + i for i in range(int(high - low) + 1))
     if gaps:
         codes[missing] = len(levels)
@@ -350,6 +403,11 @@ def _from_categories(codes: NDArray[Any], categories: Any) -> Column:
     """Return codes (-1 = missing) and categories with the categories in canonical order."""
     levels = [as_scalar(v) for v in categories]
     order = sort_labels(levels)
+    if codes.dtype == np.int8 and all(label is other for label, other in zip(levels, order, strict=True)):
+        ready = codes.view(np.uint8)  # as they are; -1 is 255 there
+        if codes.size and codes.min() < 0:
+            ready = np.minimum(ready, np.uint8(len(levels)))
+        return Column(ready, (*order, MISSING))
     rank = {label: i for i, label in enumerate(order)}
     table = np.array([*(rank[label] for label in levels), len(levels)])
     size = len(levels) + 1
@@ -374,7 +432,7 @@ def sensitive_columns(sensitive_features: Any, argument: str = "sensitive_featur
     if isinstance(sensitive_features, Mapping):
         columns = [(str(name), column) for name, column in sensitive_features.items()]
     elif isinstance(sensitive_features, pd.DataFrame):
-        columns = [(str(name), sensitive_features.iloc[:, i]) for i, name in enumerate(sensitive_features.columns)]
+        columns = [(str(name), column) for name, column in sensitive_features.items()]
     elif nw.dependencies.is_into_dataframe(sensitive_features) or isinstance(sensitive_features, nw.DataFrame):
         frame = nw.from_native(sensitive_features, eager_only=True)
         columns = [(str(name), frame[name]) for name in frame.columns]

@@ -185,6 +185,14 @@ def test_every_dtype_gives_the_tally_of_the_plain_list(kind):
         np.array([2.0**60, 2.0**60 + 256]),
         np.array([0.0, 254.0, np.nan]),
         np.array([0.0, 255.0, np.nan]),
+        np.array([2**63, 2**63 + 5], np.uint64),
+        np.array([-1.0, 1e-300]),  # a difference of 1 after rounding, but no whole number
+        np.array([[3, 0], [7, 0], [5, 0]])[:, 0],
+        np.r_[np.full(70_000, 5), 6],  # longer than a block: the last row decides
+        np.r_[np.full(70_000, 5), 300],
+        np.r_[np.full(70_000, 5), -1],
+        np.r_[np.full(70_000, 5.0), 5.5],
+        np.r_[np.full(70_000, 5.0), 7.0, np.nan],
     ],
     ids=str,
 )
@@ -192,6 +200,36 @@ def test_codes_point_at_the_value_of_each_row(values):
     column = encode_column(values, "x")
     back = [column.levels[code] for code in column.codes]
     assert [None if v is MISSING else v for v in back] == [None if v != v else v for v in values.tolist()]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([5, 6, 5, 7, 5, 6, 5, 7], np.uint8),
+        np.array([-1, 1] * 4, np.int8),
+        np.array([2.0, 3.0] * 4),
+        pd.Series(TEXT_GAPS, dtype="category"),
+        pd.Series(pd.Categorical(TEXT_GAPS, ["c", "z", "b", "a"])),
+    ],
+    ids=lambda values: str(values.dtype),
+)
+@pytest.mark.filterwarnings("ignore::sklearn_ethiclens.exceptions.MissingGroupsWarning")
+def test_columns_are_left_as_they_were(values):
+    before = values.copy()
+    Tally.from_predictions(Y_TRUE, Y_PRED, sensitive_features={"x": values, "again": values})
+    assert pd.Series(values).equals(pd.Series(before))
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("dtype", ["String", "Categorical"])
+def test_text_of_polars_and_of_objects_is_encoded_alike(dtype):
+    words = np.random.default_rng(0).choice(np.array([*"zyxwvä", "", "nan", None], dtype=object), 5000)
+    series = polars().Series(words.tolist(), dtype=getattr(polars(), dtype))
+    for values in (series, series[::-1].slice(100), series.head(1), series.to_arrow()):
+        plain = np.array(values.to_pylist() if hasattr(values, "to_pylist") else values.to_list(), dtype=object)
+        here, there = encode_column(values, "x"), encode_column(plain, "x")
+        assert here.occurring == there.occurring
+        assert [here.levels[i] for i in here.codes] == [there.levels[i] for i in there.codes]
 
 
 def test_uint8_column_of_256_values_is_not_wrapped():

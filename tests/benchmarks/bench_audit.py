@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 import tracemalloc
 import warnings
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from _timing import cpu
 
 from sklearn_ethiclens import METRICS, audit
 
@@ -30,17 +30,6 @@ PAIR = (
     "equalized_odds_difference precision_difference accuracy_difference theil_index_difference"
 ).split()
 PLAN = [("SEX",), ("RAC1P",), ("SEX", "RAC1P")]
-
-
-def cpu(function: Callable[[], Any], repeats: int = 7) -> float:
-    """Return the median CPU time of a call, after one that does not count."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        function()
-        times.append(time.process_time() - start)
-    return median(times)
 
 
 def peak(function: Callable[[], Any]) -> float:
@@ -75,8 +64,8 @@ def run(frame: pd.DataFrame, metrics: list[str] | None, n_resamples: int = 2000,
     )
 
 
-def fairlearn_points(frame: pd.DataFrame) -> None:
-    """Compute the seven group metrics with fairlearn, one frame an attribute, without intervals."""
+def fairlearn_points(frame: pd.DataFrame, **options: Any) -> list[pd.DataFrame]:
+    """Return the seven group metrics by fairlearn, one frame an attribute; without intervals unless ``options`` ask for them."""
     from fairlearn.metrics import MetricFrame, false_positive_rate, selection_rate, true_positive_rate
     from sklearn.metrics import accuracy_score, precision_score
 
@@ -97,11 +86,14 @@ def fairlearn_points(frame: pd.DataFrame) -> None:
         "base_rate": base_rate,
         "theil": theil,
     }
+    tables = []
     for attributes in PLAN:
         features = frame[list(attributes)].astype(int)
-        _ = MetricFrame(
-            metrics=functions, y_true=frame["y"], y_pred=frame["yhat"], sensitive_features=features
-        ).by_group
+        of_attributes = MetricFrame(
+            metrics=functions, y_true=frame["y"], y_pred=frame["yhat"], sensitive_features=features, **options
+        )
+        tables.append(of_attributes.by_group)
+    return tables
 
 
 def main() -> None:

@@ -11,13 +11,12 @@ own. COMPAS is read from ``$SKLEARN_ETHICLENS_DATA``.
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable
 from statistics import median
 from typing import Any
 
 import numpy as np
+from _timing import in_turns
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -34,18 +33,6 @@ TEXT = ["age_cat", "c_charge_degree"]
 NUMBERS = ["age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count", "length_of_stay"]
 
 
-def in_turns(calls: list[Callable[[], Any]], turns: int) -> list[list[float]]:
-    """Return the CPU times of each call, made in turns, after one turn that does not count."""
-    times: list[list[float]] = [[] for _ in calls]
-    for turn in range(turns + 1):
-        for call, found in zip(calls, times, strict=True):
-            start = time.process_time()
-            call()
-            if turn:
-                found.append(time.process_time() - start)
-    return times
-
-
 def of_predict() -> list[tuple[str, float, float, float, str]]:
     """Return the time that predict of 1 million rows takes, and what the auditor adds to it."""
     X, y = make_classification(1_000_000, 10, random_state=0)
@@ -54,11 +41,13 @@ def of_predict() -> list[tuple[str, float, float, float, str]]:
     for inner in (LogisticRegression(), HistGradientBoostingClassifier(max_iter=20, random_state=0)):
         turns = 31 if isinstance(inner, LogisticRegression) else 9
         auditor = FairnessAuditor(inner, sensitive_features=0).fit(X[:20_000], y[:20_000])
-        alone, wrapped = in_turns([lambda: auditor.estimator_.predict(X), lambda: auditor.predict(X)], turns)  # noqa: B023
+        calls = {"alone": lambda: auditor.estimator_.predict(X), "wrapped": lambda: auditor.predict(X)}  # noqa: B023
+        alone, wrapped = in_turns(calls, turns).values()
         added = median(np.subtract(wrapped, alone))
         rows.append((f"predict, {type(inner).__name__}", median(alone), added, added / median(alone), "<= 0.01"))
         own = FairnessAuditor(Nothing(), sensitive_features=0).fit(X[:100], y[:100])
-        bare, through = in_turns([lambda: own.estimator_.predict(X), lambda: own.predict(X)], 1000)  # noqa: B023
+        calls = {"alone": lambda: own.estimator_.predict(X), "wrapped": lambda: own.predict(X)}  # noqa: B023
+        bare, through = in_turns(calls, 1000).values()
         exact = median(through) - median(bare)
         rows.append(
             ("  the auditor's own work, around nothing", median(alone), exact, exact / median(alone), "<= 0.01")
@@ -102,15 +91,15 @@ def of_folds() -> list[tuple[str, float, float, float, str]]:
         auditor.fit(features, labels)
         tally, options = auditor.audit_.tally, auditor._audit_options()
         validated, whole, fitted, hashed, audited = in_turns(
-            [
-                lambda: cross_val_predict(inner, features, labels, cv=5),  # noqa: B023
-                lambda: auditor.fit(features, labels),  # noqa: B023
-                lambda: without.fit(features, labels),  # noqa: B023
-                lambda: _hash_rows(features),  # noqa: B023
-                lambda: audit_tally(tally, **options),  # noqa: B023
-            ],
+            {
+                "validated": lambda: cross_val_predict(inner, features, labels, cv=5),  # noqa: B023
+                "whole": lambda: auditor.fit(features, labels),  # noqa: B023
+                "fitted": lambda: without.fit(features, labels),  # noqa: B023
+                "hashed": lambda: _hash_rows(features),  # noqa: B023
+                "audited": lambda: audit_tally(tally, **options),  # noqa: B023
+            },
             turns,
-        )
+        ).values()
         base = median(validated)
         added = median(np.subtract(np.subtract(whole, fitted), validated))
         rows.append((f"cv=5, {name}: all", base, added, added / base, "<= 0.05"))

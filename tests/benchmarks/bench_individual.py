@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from _timing import once, peak_memory
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
@@ -165,16 +166,6 @@ def check() -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------- times
-def cpu(function: Callable[[], Any], repeats: int = 3) -> float:
-    """Return the median CPU time of a call."""
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        function()
-        times.append(time.process_time() - start)
-    return median(times)
-
-
 LARGE_WORK: dict[str, Callable[[Any, Any, Any], Any]] = {
     "similar pairs": lambda X, y, s: consistency_score(X, y, method="similar_pairs", n_jobs=2, verbose=0),
     "neighbours": lambda X, y, s: consistency_score(X, y, n_jobs=2, verbose=0),
@@ -184,13 +175,10 @@ LARGE_WORK: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 def large(kind: str, work: str) -> None:
     """Print the seconds and the peak MB of one call at 100,000 rows: run in a process of its own."""
-    import resource
-
     X, y, groups = data(kind, LARGE)
     start, used = time.perf_counter(), time.process_time()
     LARGE_WORK[work](X, y, groups)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(time.perf_counter() - start, time.process_time() - used, peak)
+    print(time.perf_counter() - start, time.process_time() - used, peak_memory())
 
 
 def main() -> None:
@@ -220,7 +208,7 @@ def main() -> None:
             ),
         ]
         for words, matrix, blocks in rows:
-            ours, matrices = cpu(blocks), cpu(matrix)
+            ours, matrices = (median(once(call) for _ in range(3)) for call in (blocks, matrix))
             loop = cpu_of_loop(words.split(" of ")[0], X, y, s, 1000 if words.endswith("1,000 rows") else None)
             print(
                 f"{kind:12s} {words:26s} {loop:7.2f} {matrices:7.2f} {ours:7.3f} {loop / ours:9.1f} {matrices / ours:10.1f}",

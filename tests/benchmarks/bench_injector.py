@@ -9,11 +9,11 @@ medians of three, ours and theirs in turn.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from statistics import median
 from typing import Any
 
+from _timing import once
 from sklearn.datasets import make_classification
 from threadpoolctl import threadpool_limits
 
@@ -36,16 +36,9 @@ def injector(**params: Any) -> BiasInjector:
     )
 
 
-def cpu(function: Callable[[], Any]) -> float:
-    """Return the CPU time of a call."""
-    start = time.process_time()
-    function()
-    return time.process_time() - start
-
-
 def in_turn(*functions: Callable[[], Any]) -> list[float]:
     """Return the median time of each, measured in turn."""
-    times = [[cpu(function) for function in functions] for _ in range(REPEATS)]
+    times = [[once(function) for function in functions] for _ in range(REPEATS)]
     return [median(column) for column in zip(*times, strict=True)]
 
 
@@ -73,7 +66,7 @@ def main() -> None:
     print(
         f"{n_sets} samples of {n_rows:,} rows, counted: {rows:.3f}; as tallies: {tallies:.5f}; ratio {rows / tallies:.0f}"
     )
-    truth = median(cpu(lambda: made.truth.frame()) for _ in range(REPEATS))
+    truth = median(once(lambda: made.truth.frame()) for _ in range(REPEATS))
     print(f"truth of {len(made.population)} groups, every metric: {truth:.3f}")
 
 

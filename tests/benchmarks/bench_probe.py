@@ -13,26 +13,17 @@ RAC1P with 9 values. Times are CPU seconds; baselines and ours alternate.
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import pandas as pd
+from _timing import in_turns
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from sklearn_ethiclens.counterfactual import CounterfactualProbe
 
 REPEATS = 3
-
-
-def cpu(function: Callable[[], Any]) -> float:
-    """Return the CPU time of a call."""
-    start = time.process_time()
-    function()
-    return time.process_time() - start
 
 
 def main() -> None:
@@ -56,12 +47,7 @@ def main() -> None:
         "probe.audit": lambda: probe.audit(model, X),
         "probe.fit": lambda: CounterfactualProbe("RAC1P", random_state=0).fit(X),
     }
-    times: dict[str, list[float]] = {name: [] for name in work}
-    model.predict_proba(X)
-    for _ in range(REPEATS):
-        for name, function in work.items():
-            times[name].append(cpu(function))
-    spent = {name: median(values) for name, values in times.items()}
+    spent = {name: median(values) for name, values in in_turns(work, REPEATS).items()}
     print(f"{len(X)} rows, {len(values)} values; CPU seconds: " + ", ".join(f"{k} {v:.2f}" for k, v in spent.items()))
     for name, limit in (("bare, all rows", "<= 1.1"), ("bare, changed rows", "")):
         print(f"{'probe.audit / ' + name:60s} {spent['probe.audit'] / spent[name]:8.3f}   {limit}")

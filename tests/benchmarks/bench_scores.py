@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from _timing import cpu
 from sklearn.metrics import roc_auc_score
 
 from sklearn_ethiclens import SCORE_METRICS, audit
@@ -27,17 +25,6 @@ from sklearn_ethiclens import SCORE_METRICS, audit
 LIMIT = 1.5  # added time over nine calls of roc_auc_score
 METRICS = ["selection_rate", "disparate_impact", "equalized_odds_difference"]
 SCORES = ["expected_calibration_error", "roc_auc"]
-
-
-def cpu(function: Callable[[], Any], repeats: int = 7) -> float:
-    """Return the median CPU time of a call, after one that does not count."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        function()
-        times.append(time.process_time() - start)
-    return median(times)
 
 
 def load() -> pd.DataFrame:

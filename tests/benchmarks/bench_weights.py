@@ -12,29 +12,17 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from _timing import cpu
 
 from sklearn_ethiclens import audit
 
 LIMIT = 3.0  # the weighted audit over the unweighted one
-
-
-def cpu(function: Callable[[], Any], repeats: int = 7) -> float:
-    """Return the median CPU time of a call, after one that does not count."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        function()
-        times.append(time.process_time() - start)
-    return median(times)
 
 
 def load() -> pd.DataFrame:

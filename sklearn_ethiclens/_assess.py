@@ -206,20 +206,14 @@ class _Streams:
         """Return the replicates of a block, as :meth:`_Joint.tables`."""
         drawn, weights = self._poisson.draw(number), self._tally.weights
         if weights is not None:
-            at = self.blocks[number]
-            of_groups = [
-                part.reshape(len(part), -1)[at].T.ravel() for part in (self._tally.rows, weights.sums, weights.squares)
-            ]
-            n_slots = drawn.shape[0]
-            kept = [weights.kept[group * n_slots + slot] for slot in range(n_slots) for group in range(at.start, at.stop)]
-            occupied = np.flatnonzero(of_groups[0])
-            flat = drawn.reshape(-1, drawn.shape[-1])
-            flat[occupied] = weigh_draws(
-                flat[occupied],
-                *(part[occupied] for part in of_groups),
-                [kept[i] for i in occupied],
-                self._poisson.seed_of(number),
-            )
+            at, n_slots = self.blocks[number], drawn.shape[0]
+            parts = (self._tally.rows, weights.sums, weights.squares)
+            rows, sums, squares = (part.reshape(len(part), -1)[at].T.ravel() for part in parts)
+            places = [group * n_slots + slot for slot in range(n_slots) for group in range(at.start, at.stop)]
+            occupied = np.flatnonzero(rows)
+            flat, seed = drawn.reshape(-1, drawn.shape[-1]), self._poisson.seed_of(number)
+            kept = [weights.kept[places[i]] for i in occupied]
+            flat[occupied] = weigh_draws(flat[occupied], rows[occupied], sums[occupied], squares[occupied], kept, seed)
         return _by_group(drawn, self._tally.counts.shape[1])
 
 

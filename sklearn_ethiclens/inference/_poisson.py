@@ -7,6 +7,7 @@ and no cell needs to know of the others: replicates of a few groups are drawn, u
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,20 +32,22 @@ class _Inverse:
     def __init__(self, mean: int) -> None:
         reach = 10 * np.sqrt(mean) + 40  # what lies outside has a probability below the resolution of a double
         self._first = max(0, int(mean - reach))
-        self._steps: Floats = pdtr(np.arange(self._first, int(mean + reach) + 1), float(mean))
+        steps = np.arange(self._first, int(mean + reach) + 1)
+        self._steps: Floats = np.asarray(pdtr(steps, float(mean)), dtype=np.float64)
         places = self._steps * (1 << _BITS)
         starts = np.minimum(np.ceil(places).astype(np.intp), 1 << _BITS)
         lengths = np.diff(np.concatenate([[0], starts, [1 << _BITS]]))
         self._values = np.repeat(self._first + np.arange(lengths.size, dtype=np.int16), lengths)
         self._values[np.floor(places[places < starts]).astype(np.intp)] = -1
 
-    def draw(self, places: NDArray[np.uint16], generator: np.random.Generator) -> NDArray[np.int16]:
-        """Return the values at places of the table; the generator decides where the table does not."""
-        values: NDArray[np.int16] = self._values.take(places)
-        unsure = np.flatnonzero(values < 0)
+    def draw(self, out: NDArray[Any], generator: np.random.Generator) -> None:
+        """Fill a row with draws."""
+        numbers = generator.bit_generator.random_raw(-(-out.size // 4)).view(np.uint16)[: out.size]
+        places = numbers >> (16 - _BITS)
+        out[:] = self._values.take(places)
+        (unsure,) = (out < 0).nonzero()
         exact = (places[unsure] + generator.random(unsure.size)) / (1 << _BITS)
-        values[unsure] = self._first + self._steps.searchsorted(exact, side="right")
-        return values
+        out[unsure] = self._first + self._steps.searchsorted(exact, side="right")
 
 
 class PoissonTables:
@@ -86,26 +89,28 @@ class PoissonTables:
             return self._kept[number].astype(float)
         out = self._draw(number)
         if self._keeps:
-            self._kept[number] = out.astype(self._whole)
-        return out
+            self._kept[number] = out
+        return out.astype(float)
 
-    def _draw(self, number: int) -> Floats:
-        counts = self.counts[number * GROUPS : (number + 1) * GROUPS]
+    def _draw(self, number: int) -> NDArray[Any]:
+        counts = self.counts[number * GROUPS : (number + 1) * GROUPS].T
         generator = np.random.Generator(np.random.SFC64(self._streams[number]))
-        out = np.empty((counts.shape[1], len(counts), self.n_resamples))
-        out[counts.T == 0] = 0
-        n_words = -(-self.n_resamples // 4)
-        for table, slot in zip(*np.nonzero(counts), strict=True):
-            mean = int(counts[table, slot])
+        out = np.zeros((*counts.shape, self.n_resamples), dtype=self._whole)
+        for mean, cell in _occupied(counts, out):
             if mean > _LARGEST:
-                out[slot, table] = generator.poisson(mean, size=self.n_resamples)
+                cell[:] = generator.poisson(mean, size=self.n_resamples)
                 continue
             if mean not in self._inverses:
                 self._inverses[mean] = _Inverse(mean)
-            numbers = generator.bit_generator.random_raw(n_words).view(np.uint16)[: self.n_resamples]
-            out[slot, table] = self._inverses[mean].draw(numbers >> (16 - _BITS), generator)
+            self._inverses[mean].draw(cell, generator)
         return out
 
     def seed_of(self, number: int) -> int:
         """Return a seed for what else is drawn for the tables of one stream."""
         return int(self._streams[number].generate_state(1, np.uint64)[0])
+
+
+def _occupied(counts: NDArray[np.int64], rows: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Yield the count of every cell that has one, with its row."""
+    for place in zip(*counts.nonzero(), strict=True):
+        yield int(counts[place]), rows[place]

@@ -207,8 +207,11 @@ class _Streams:
         drawn, weights = self._poisson.draw(number), self._tally.weights
         if weights is not None:
             at, n_slots = self.blocks[number], drawn.shape[0]
-            parts = (self._tally.rows, weights.sums, weights.squares)
-            rows, sums, squares = (part.reshape(len(part), -1)[at].T.ravel() for part in parts)
+
+            def cells(tables: NDArray[Any]) -> NDArray[Any]:
+                return tables.reshape(len(tables), -1)[at].T.ravel()
+
+            rows, sums, squares = cells(self._tally.rows), cells(weights.sums), cells(weights.squares)
             places = [group * n_slots + slot for slot in range(n_slots) for group in range(at.start, at.stop)]
             occupied = np.flatnonzero(rows)
             flat, seed = drawn.reshape(-1, drawn.shape[-1]), self._poisson.seed_of(number)

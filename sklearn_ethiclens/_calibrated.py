@@ -347,7 +347,7 @@ class Evidence:
             reached = np.maximum(self.folded * (1 - _ROUNDING), 0.0) ** 2
             before = tuple(part[first : first + size][tile, None] for part in sample)
             mine = _squared_move(limit, (counts[tile], nobs[tile]), before)
-            could = np.greater_equal(mine, reached - most) & near[tile].any(axis=1)[:, None]
+            could = np.greater_equal(mine, reached - most) & near[tile].any(axis=1, keepdims=True)
             rows, columns = np.nonzero(could)
             for k in range(0, rows.size, block):
                 g, b = start + rows[k : k + block], columns[k : k + block]

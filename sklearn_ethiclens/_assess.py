@@ -8,10 +8,12 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from sklearn_ethiclens._calibrated import (
     CALIBRATED,
+    Collected,
     Evidence,
     adjusted_pvalues,
     calibrated_rule,
@@ -29,6 +31,7 @@ from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import MISSING, show
 from sklearn_ethiclens.inference._gap_intervals import absolute_bounds
 from sklearn_ethiclens.inference._intervals import Bounds, normal_quantile
+from sklearn_ethiclens.inference._poisson import GROUPS, PoissonTables
 from sklearn_ethiclens.inference._power import minimum_detectable_difference, power_two_proportions
 from sklearn_ethiclens.inference._resampling import (
     BootstrapBounds,
@@ -119,15 +122,17 @@ def assess(tally: Tally, settings: Settings) -> Assessment:
     critical = float(normal_quantile(policy.confidence_level))
     tested = policy.judges_together or any(block.evidence.promising(critical) for block in blocks)
     table_of, slot_of = _occupied(tally)
-    joint = _draw(tally, table_of, slot_of, settings, settings.seed) if table_of.size <= _JOINT_CELLS else None
+    together = table_of.size <= _JOINT_CELLS
+    needed = tested or any(block.resampled for block in blocks)
+    joint = _draw(tally, table_of, slot_of, settings, settings.seed) if together and needed else np.empty(0)
     for number, block in enumerate(blocks):
-        if joint is not None:
-            block.resample(joint, block.position[table_of], slot_of, tested)
-            continue
-        seed = int(np.random.SeedSequence([settings.seed, number]).generate_state(1, np.uint64)[0])
-        own_table, own_slot = _occupied(block.tally)
-        draws = _draw(block.tally, own_table, own_slot, settings, seed)
-        block.resample(draws, own_table, own_slot, tested)
+        source: _Joint | _Streams | None = None
+        if needed and together:
+            source = _Joint(block.tally, joint, block.position[table_of], slot_of)
+        elif needed:
+            seed = int(np.random.SeedSequence([settings.seed, number]).generate_state(1, np.uint64)[0])
+            source = _Streams(block.tally, settings, seed)
+        block.resample(source, tested)
     for block, pvalues in zip(blocks, _limit_pvalues(blocks, policy, tested), strict=True):
         block.judge(pvalues)
     rows = [block_rows for block in blocks for block_rows in block.rows]
@@ -172,6 +177,97 @@ def _draw(tally: Tally, table_of: NDArray[np.intp], slot_of: NDArray[np.intp], s
     return weigh_draws(draws, rows, cells(weights.sums), cells(weights.squares), kept, seed, settings.n_jobs)
 
 
+class _Joint:
+    """Replicates of the tables of an attribute, from one draw of all cells: a single block of groups."""
+
+    def __init__(self, tally: Tally, draws: Floats, table_of: NDArray[np.intp], slot_of: NDArray[np.intp]) -> None:
+        self.blocks = [slice(0, len(tally.groups))]
+        self._tally, self._cells = tally, (draws, table_of, slot_of)
+        self._tables: Floats | None = None
+
+    def tables(self, number: int) -> Floats:
+        """Return the replicates of a block, of shape (n_groups, n_resamples, n_outcomes, 2)."""
+        if self._tables is None:
+            n_groups, n_outcomes = self._tally.counts.shape[:2]
+            self._tables = _by_group(collect_cells(*self._cells, n_groups, 2 * n_outcomes), n_outcomes)
+        return self._tables
+
+
+class _Streams:
+    """Replicates of the tables of an attribute, drawn a block of groups at a time and not kept."""
+
+    def __init__(self, tally: Tally, settings: Settings, seed: int) -> None:
+        n_groups = len(tally.groups)
+        self.blocks = [slice(start, min(start + GROUPS, n_groups)) for start in range(0, n_groups, GROUPS)]
+        self._tally = tally
+        self._poisson = PoissonTables(tally.rows.reshape(n_groups, -1), settings.policy.n_resamples, seed)
+
+    def tables(self, number: int) -> Floats:
+        """Return the replicates of a block, as :meth:`_Joint.tables`."""
+        drawn, weights = self._poisson.draw(number), self._tally.weights
+        if weights is not None:
+            at, n_slots = self.blocks[number], drawn.shape[0]
+
+            def cells(tables: NDArray[Any]) -> NDArray[Any]:
+                return tables.reshape(len(tables), -1)[at].T.ravel()
+
+            rows, sums, squares = cells(self._tally.rows), cells(weights.sums), cells(weights.squares)
+            places = [group * n_slots + slot for slot in range(n_slots) for group in range(at.start, at.stop)]
+            occupied = np.flatnonzero(rows)
+            flat, seed = drawn.reshape(-1, drawn.shape[-1]), self._poisson.seed_of(number)
+            kept = [weights.kept[places[i]] for i in occupied]
+            flat[occupied] = weigh_draws(flat[occupied], rows[occupied], sums[occupied], squares[occupied], kept, seed)
+        return _by_group(drawn, self._tally.counts.shape[1])
+
+
+def _by_group(slots: Floats, n_outcomes: int) -> Floats:
+    """Return replicates by cell, group and replicate as tables by group and replicate; a view."""
+    return np.moveaxis(slots.reshape(n_outcomes, 2, *slots.shape[1:]), (0, 1), (-2, -1))
+
+
+@dataclass
+class _Block:
+    """Replicates of consecutive groups, and of the references they are compared with."""
+
+    groups: slice
+    replicates: Confusion
+    references: Mapping[int, Confusion]
+    pairs: dict[int, Any] = field(default_factory=dict)
+
+
+class _Chosen:
+    """Which groups a replicate would choose as the reference of each judged metric; none if it was given."""
+
+    def __init__(self, margin: _Margin, tested: bool) -> None:
+        policy = margin.policy
+        given = policy.reference == "first" or margin.attributes in margin.settings.reference
+        judged = [] if given or not tested else list(dict.fromkeys(limit.metric for limit in margin._limits))
+        by_value = policy.reference == "highest_value"
+        self._rates = {name: METRICS[name].rates[0] if by_value else "favorable_rate" for name in judged}
+        self._at = {name: margin._reference_of(METRICS[name]) for name in judged}
+        self._eligible = margin._eligible()
+
+    def of(self, replicates: Confusion, groups: slice) -> dict[str, tuple[Floats, NDArray[np.intp]]]:
+        """Return by rate the largest of each replicate among some groups, and where it is."""
+        eligible, found = self._eligible[groups], {}
+        for rate in dict.fromkeys(self._rates.values()):
+            drawn = np.where(eligible[:, None], np.nan_to_num(replicates.rate(rate), nan=-1.0), -1.0)
+            at = drawn.argmax(axis=0)
+            found[rate] = drawn[at, np.arange(at.size)], groups.start + at
+        return found
+
+    def all_of(self, found: Sequence[Mapping[str, tuple[Floats, NDArray[np.intp]]]]) -> dict[str, list[int]]:
+        """Return by metric the groups other than the reference, of what was found of blocks in their order."""
+        chosen = {}
+        for name, rate in self._rates.items():
+            best, at = found[0][rate]
+            for further, there in (one[rate] for one in found[1:]):
+                at = np.where(further > best, there, at)
+                best = np.maximum(best, further)
+            chosen[name] = [int(g) for g in np.unique(at) if self._eligible[g] and g != self._at[name]]
+        return chosen
+
+
 class _Margin:
     """One attribute or intersection: its tables, replicates and leave-one-out tables, read metric by metric."""
 
@@ -183,8 +279,8 @@ class _Margin:
         self.total = self.confusion.rows("total")
         self.compared = self._compared()
         self._tested: dict[tuple[str, int], TwoProportionTestResult] = {}
+        self._estimates: dict[str, Floats] = {}
         self._powers: dict[int, dict[str, tuple[Floats, Floats]]] = {}
-        self._pairs: dict[int, Any] = {}
         wanted = dict.fromkeys(rate for name in settings.metrics for rate in METRICS[name].rates if rate != "f1")
         self._proportions = [rate for rate in wanted if tally.labelled or not RATES[rate].uses_labels]
         self.reference_at, self.reference = self._choose_reference()
@@ -195,26 +291,88 @@ class _Margin:
         self.evidence: Evidence = examine(self._limits, self.confusion, at, self._floors, self.compared)
         self.notes = self._size_notes()
 
-    def resample(self, draws: Floats, table_of: NDArray[Any], slot_of: NDArray[Any], tested: bool) -> None:
-        """Compute the intervals of all metrics, and what the tests of limits need of the replicates."""
-        n_groups, n_outcomes = self.tally.counts.shape[:2]
-        tables = collect_cells(draws, table_of, slot_of, n_groups, 2 * n_outcomes)
-        tables = np.moveaxis(tables.reshape(n_outcomes, 2, n_groups, -1), (0, 1), (-2, -1))
+    def resample(self, source: _Joint | _Streams | None, tested: bool) -> None:
+        """Compute the intervals of all metrics, and what the tests of limits need of the replicates.
+
+        Without a source nothing needs replicates. Groups are taken a block at a time, so that memory does not grow with
+        their number.
+        """
+        metrics = [METRICS[name] for name in self.settings.metrics]
+        self.methods: dict[str, str] = {}
+        self.bounds = self._fixed_bounds(metrics)
+        if source is None:
+            return
         weights = self.tally.weights
         if weights is None:
-            self.replicates = Confusion(tables, self.settings.outcome)
             deleted, stands_for = leave_one_out(self.tally.counts, self.tally.n_rows)
             self.weights = stands_for[None]
         else:
-            self.replicates = WeightedReplicates(tables, self.confusion)
             deleted, self.weights = weighted_leave_one_out(weights.rows, weights.sums, weights.squares, weights.cubes)
         self.jackknife = Confusion(deleted, self.settings.outcome)
-        self.methods: dict[str, str] = {}
-        self.bounds = self._all_bounds([METRICS[name] for name in self.settings.metrics])
+        resampled = [metric for metric in metrics if metric.name not in self.bounds and metric.kind != "overall"]
+        names = [*(metric.name for metric in metrics), *(limit.metric for limit in self._limits)]
+        compared_with = {self._reference_of(METRICS[name]) for name in names if METRICS[name].kind == "pair"}
+        whole = len(source.blocks) == 1
+        references = self._replicates_of(source, sorted(compared_with))
+        chosen = _Chosen(self, tested)
+
+        def look(number: int) -> tuple[dict[str, BootstrapBounds], Collected | None, dict[str, tuple[Floats, Any]]]:
+            groups = source.blocks[number]
+            replicates = self._confusion_of(source.tables(number), groups)
+            found = self._all_bounds(resampled, _Block(groups, replicates, references))
+            collected = self.evidence.collect(replicates, groups.start, references) if tested else None
+            return found, collected, chosen.of(replicates, groups)
+
+        n_jobs = self.settings.n_jobs
+        if n_jobs in (None, 1) or whole:
+            looked = [look(number) for number in range(len(source.blocks))]
+        else:
+            looked = Parallel(n_jobs=n_jobs, require="sharedmem")(
+                delayed(look)(number) for number in range(len(source.blocks))
+            )
+        for metric in resampled:
+            columns = zip(*(found[metric.name] for found, _, _ in looked if metric.name in found), strict=True)
+            self.bounds[metric.name] = BootstrapBounds(*map(np.concatenate, columns))
         if tested:
-            others = rivals(self._limits, self.confusion, self._possible_references(), self._floors, self.compared)
-            self.evidence.collect(self.replicates, others)
-        del self.replicates, self.jackknife, self._pairs
+            for _, collected, _ in looked:
+                assert collected is not None
+                self.evidence.add(collected)
+            self._fold_rivals(source, chosen.all_of([best for _, _, best in looked]))
+        del self.jackknife
+
+    def _confusion_of(self, tables: Floats, groups: Any) -> Confusion:
+        """Return replicates of the tables of some groups by name."""
+        if self.tally.weights is None:
+            return Confusion(tables, self.settings.outcome)
+        return WeightedReplicates(tables, self.confusion.take(groups))
+
+    def _replicates_of(self, source: _Joint | _Streams, groups: Sequence[int]) -> dict[int, Confusion]:
+        """Return the replicates of single groups."""
+        found: dict[int, Confusion] = {}
+        for number, block in enumerate(source.blocks):
+            inside = [group for group in groups if block.start <= group < block.stop]
+            tables = source.tables(number) if inside else None
+            for group in inside:
+                assert tables is not None
+                own = tables[group - block.start : group - block.start + 1]
+                found[group] = self._confusion_of(own.copy(order="K"), [group])
+        return found
+
+    def _fold_rivals(self, source: _Joint | _Streams, references: Mapping[str, list[int]]) -> None:
+        """Let the evidence know of comparisons with groups that a replicate would choose as reference."""
+        others = rivals(self._limits, self.confusion, references, self._floors, self.compared)
+        self.evidence.n_others = sum(one.groups.size for one in others)
+        by_limit = [(limit, [one for one in others if one.limit is limit]) for limit in self._limits]
+        by_limit = [(limit, ones) for limit, ones in by_limit if ones]
+        if not by_limit:
+            return
+        single = self._replicates_of(source, sorted({one.at for one in others}))
+        theirs = [_stacked([single[one.at] for one in ones], limit.rate) for limit, ones in by_limit]
+        for number, groups in enumerate(source.blocks):
+            replicates = self._confusion_of(source.tables(number), groups)
+            for (limit, ones), other in zip(by_limit, theirs, strict=True):
+                sample = self.confusion.proportion(limit.rate)
+                self.evidence.fold(limit, ones, sample, replicates.proportion(limit.rate), groups.start, other)
 
     def judge(self, limit_pvalues: Mapping[tuple[str, int], float]) -> None:
         """Make the rows of all metrics, with verdicts."""
@@ -259,19 +417,6 @@ class _Margin:
         rate = self.confusion.rate(metric.rates[0])
         return choose_reference(rate, self.total, self._eligible(), self._known_groups())
 
-    def _possible_references(self) -> dict[str, list[int]]:
-        """Return, by judged metric, the other groups that a replicate would choose as its reference; none if it was given."""
-        if self.policy.reference == "first" or self.attributes in self.settings.reference:
-            return {}
-        eligible, found = self._eligible(), {}
-        for name in dict.fromkeys(limit.metric for limit in self._limits):
-            metric = METRICS[name]
-            rate = metric.rates[0] if self.policy.reference == "highest_value" else "favorable_rate"
-            drawn = np.where(eligible[:, None], np.nan_to_num(self.replicates.rate(rate), nan=-1.0), -1.0)
-            chosen = np.unique(drawn.argmax(axis=0))
-            found[name] = [int(g) for g in chosen if eligible[g] and g != self._reference_of(metric)]
-        return found
-
     # ---------------------------------------------------------------------------------------------------------- a metric
     def _assess(self, metric: Metric) -> _Rows:
         if metric.kind == "group":
@@ -282,7 +427,12 @@ class _Margin:
         return self.tally.labelled or not metric.uses_labels
 
     def _values(self, metric: Metric) -> Floats:
-        """Return the estimates of a metric: by group, or by comparison."""
+        """Return the estimates of a metric: by group, or by comparison; computed once."""
+        if metric.name not in self._estimates:
+            self._estimates[metric.name] = self._computed(metric)
+        return self._estimates[metric.name]
+
+    def _computed(self, metric: Metric) -> Floats:
         if metric.kind == "group":
             return np.asarray(metric.function(self.confusion))
         at = self._reference_of(metric)
@@ -290,25 +440,44 @@ class _Margin:
         values = metric.function(self.confusion.take(others), self.confusion.take([at]))
         return np.where(self.compared[others], values, np.nan)
 
-    def _all_bounds(self, metrics: Sequence[Metric]) -> dict[str, BootstrapBounds]:
-        """Return the intervals of all group and pair metrics, many at a time: small arrays would cost more than sorting."""
+    def _needs_replicates(self, metric: Metric) -> bool:
+        """Tell whether the intervals of a metric come from replicates."""
+        if metric.kind == "overall" or not self._known(metric) or (metric.kind == "pair" and len(self.labels) < 2):
+            return False
+        return not (self.policy.method == "auto" and has_closed_form(metric))
+
+    @property
+    def resampled(self) -> bool:
+        """Whether any interval comes from replicates."""
+        return any(self._needs_replicates(METRICS[name]) for name in self.settings.metrics)
+
+    def _fixed_bounds(self, metrics: Sequence[Metric]) -> dict[str, BootstrapBounds]:
+        """Return the intervals of the group and pair metrics that need no replicates."""
+        bounds = {}
+        for metric in metrics:
+            if metric.kind == "overall" or self._needs_replicates(metric):
+                continue
+            values = self._values(metric)
+            closed = self._known(metric) and values.size
+            bounds[metric.name] = self._closed_bounds(metric, values) if closed else _no_bounds(values.size)
+        return bounds
+
+    def _all_bounds(self, metrics: Sequence[Metric], block: _Block) -> dict[str, BootstrapBounds]:
+        """Return the intervals of metrics, many at a time: small arrays would cost more than sorting."""
         bounds: dict[str, BootstrapBounds] = {}
         waiting: list[tuple[str, Floats, Floats, Floats, Floats]] = []
         held = 0
         for metric in metrics:
-            if metric.kind == "overall":
-                continue
-            values = self._values(metric)
-            if not self._known(metric) or not values.size:
-                bounds[metric.name] = _no_bounds(values.size)
-                continue
-            if self.policy.method == "auto" and has_closed_form(metric):
-                bounds[metric.name] = self._closed_bounds(metric, values)
-                continue
             if metric.kind == "group":
-                replicates, jackknife, weights = (self.replicates,), (self.jackknife,), self.weights
+                values, weights = self._values(metric)[block.groups], self.weights[:, block.groups]
+                replicates, jackknife = (block.replicates,), (self.jackknife.take(block.groups),)
             else:
-                replicates, jackknife, weights = self._comparison(self._reference_of(metric))
+                at = self._reference_of(metric)
+                replicates, jackknife, weights = self._comparison(block, at)
+                start, stop = (place - (place > at) for place in (block.groups.start, block.groups.stop))
+                values = self._values(metric)[start:stop]
+                if not values.size:
+                    continue
             part = metric.name, values, metric.function(*replicates), metric.function(*jackknife), weights
             waiting.append(part)
             held += part[2].size
@@ -365,21 +534,25 @@ class _Margin:
             self._judge(rows, rule, bounds, others, at)
         return rows
 
-    def _comparison(self, at: int) -> Any:
-        """Return the pairs of replicates and of leave-one-out tables of all comparisons with one group; kept."""
-        others = self._others(at)
-        if at not in self._pairs:
+    def _comparison(self, block: _Block, at: int) -> Any:
+        """Return the pairs of replicates and of leave-one-out tables of a block's comparisons with one group; kept."""
+        groups = np.arange(block.groups.start, block.groups.stop)
+        others = groups[groups != at]
+        if at not in block.pairs:
             index, weights = pair_leave_one_out(self.weights[0], others, at)
             further = [pair_leave_one_out(part, others, at)[1] for part in self.weights[1:]]
-            self._pairs[at] = (
-                (self.replicates.take(others), self.replicates.take([at])),
+            alone = others.size == groups.size
+            own = block.replicates if alone else block.replicates.take(others - block.groups.start)
+            block.pairs[at] = (
+                (own, block.references[at]),
                 (self.jackknife.take(index[0]), self.jackknife.take(index[1])),
                 np.stack([weights, *further]),
             )
-        return self._pairs[at]
+        return block.pairs[at]
 
     def _others(self, at: int) -> NDArray[np.intp]:
-        return np.array([i for i in range(len(self.labels)) if i != at], dtype=np.intp)
+        groups = np.arange(len(self.labels), dtype=np.intp)
+        return groups[groups != at]
 
     def _assess_overall(self, metric: Metric) -> _Rows:
         compared = np.flatnonzero(self.compared)
@@ -694,6 +867,12 @@ class _Margin:
                 f"{name}: {self.tally.n_rows} rows for {len(self.labels)} cells; at least {advised} are advised"
             )
         return notes
+
+
+def _stacked(single: Sequence[Confusion], rate: str) -> tuple[Floats, Floats]:
+    """Return the replicates of a proportion of single groups, a row each."""
+    pairs = [one.proportion(rate) for one in single]
+    return np.concatenate([count for count, _ in pairs]), np.concatenate([nobs for _, nobs in pairs])
 
 
 def _floor_list(policy: Policy, metric: Metric) -> str:

@@ -35,9 +35,9 @@ from sklearn_ethiclens.inference._intervals import (
     newcombe_interval,
     wilson_interval,
 )
-from sklearn_ethiclens.inference._multiplicity import max_t_pvalues
+from sklearn_ethiclens.inference._multiplicity import step_down
 from sklearn_ethiclens.inference._scores import mover_difference_interval
-from sklearn_ethiclens.inference._studentised import Estimates, log_ratio, rate_difference
+from sklearn_ethiclens.inference._studentised import Estimates, log_ratio, rate_difference, smoothed_variance
 from sklearn_ethiclens.inference._tests import adjust_pvalues
 from sklearn_ethiclens.metrics._definitions import METRICS, Metric
 from sklearn_ethiclens.metrics._rates import Confusion, Floats, divide
@@ -47,6 +47,9 @@ _FAR_INSIDE = -2.0  # a limit kept with this much room is not near the boundary,
 _NEAR = 1.0  # statistics up to here cannot be significant; their replicates are folded into one row
 _MEANS = ("average_odds_difference", "average_odds_error", "balanced_accuracy")
 _HALVINGS = 40
+_ROUNDING = 1e-9  # relative: a bound that is missed by less is not trusted
+_FOLDED_VALUES = 1 << 18
+_TILE = 16  # groups whose replicates stay in the processor's cache from one operation to the next
 
 CALIBRATED = POLICIES["calibrated"]
 
@@ -204,12 +207,24 @@ def _examine(limit: Limit, confusion: Confusion, groups: NDArray[np.intp], at: i
         return Examined(limit, groups, at, beyond / error, estimate, sign)
 
 
-def _replicates(examined: Examined, where: NDArray[np.intp], replicates: Confusion) -> Floats:
-    """Return centred statistics of replicates, of shape (len(where), n_resamples)."""
-    value, error = _estimate(examined.limit, replicates, examined.groups[where], examined.at)
+def _compare(
+    limit: Limit, own: tuple[Floats, ...], other: tuple[Floats, ...], estimate: Floats, sign: Floats
+) -> Floats:
+    """Return centred statistics of replicates: of counts and rows of groups against those of the other side."""
+    function = log_ratio if limit.scale == "ratio" else rate_difference
+    value, error = function(*own, *other)
     with np.errstate(divide="ignore", invalid="ignore"):
-        drawn: Floats = examined.sign[where, None] * (value - examined.estimate[where, None]) / error
+        drawn: Floats = sign * (value - estimate) / error
     return drawn
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Replicates of the statistics of some groups, as :class:`Evidence` has them of all."""
+
+    kept: list[tuple[int, int]]
+    rows: list[Floats]
+    folded: Floats | None
 
 
 @dataclass
@@ -240,30 +255,136 @@ class Evidence:
         """Tell whether any limit is passed significantly before adjustment; without one, nothing is after it."""
         return any(bool((one.statistic > critical).any()) for one in self.examined)
 
-    def collect(self, replicates: Confusion, rivals: Sequence[Examined]) -> None:
-        """Keep the replicates of statistics near or beyond their limit; fold the rest into one row.
+    def collect(self, replicates: Confusion, first: int, references: Mapping[int, Confusion]) -> Collected:
+        """Return the replicates of statistics near or beyond their limit, the rest folded into one row.
 
         Parameters
         ----------
         replicates : Confusion
-            Of the groups, with replicates along the last axis.
-        rivals : sequence of Examined
-            Comparisons with groups that might have been chosen as reference.
+            Of consecutive groups, with replicates along the last axis.
+        first : int
+            The first of these groups.
+        references : mapping of int to Confusion
+            The same of each reference.
         """
+        kept: list[tuple[int, int]] = []
+        rows: list[Floats] = []
         folded: Floats | None = None
-        for number, one in enumerate([*self.examined, *rivals]):
-            near = np.flatnonzero(one.statistic > _FAR_INSIDE)
+        for number, one in enumerate(self.examined):
+            start, stop = one.groups.searchsorted([first, first + len(replicates.count("total"))])
+            near = start + np.flatnonzero(one.statistic[start:stop] > _FAR_INSIDE)
             if not near.size:
                 continue
-            drawn = _replicates(one, near, replicates)
-            kept = one.statistic[near] > _NEAR if number < len(self.examined) else np.zeros(near.size, dtype=bool)
-            self.kept += [(number, int(i)) for i in near[kept]]
-            self.rows += list(drawn[kept])
-            if not kept.all():
-                largest = np.fmax.reduce(drawn[~kept], axis=0)
-                folded = largest if folded is None else np.fmax(folded, largest)
-        self.folded = folded
-        self.n_others = sum(one.groups.size for one in rivals)
+            counts = replicates.proportion(one.limit.rate)
+            other = references[one.at].proportion(one.limit.rate)
+            for k in range(0, near.size, _TILE):
+                at = near[k : k + _TILE]
+                own = tuple(part[one.groups[at] - first] for part in counts)
+                drawn = _compare(one.limit, own, other, one.estimate[at, None], one.sign[at, None])
+                keep = one.statistic[at] > _NEAR
+                kept += [(number, i) for i in at[keep].tolist()]
+                rows += list(drawn[keep])
+                if not keep.all():
+                    folded = _larger(folded, np.fmax.reduce(drawn[~keep], axis=0))
+        return Collected(kept, rows, folded)
+
+    def add(self, found: Collected) -> None:
+        """Add what was collected of some groups."""
+        self.kept += found.kept
+        self.rows += found.rows
+        self.folded = _larger(self.folded, found.folded)
+
+    def fold(
+        self,
+        limit: Limit,
+        rivals: Sequence[Examined],
+        sample: tuple[Floats, Floats],
+        replicates: tuple[Floats, Floats],
+        first: int,
+        others: tuple[Floats, Floats],
+    ) -> None:
+        """Fold comparisons with groups that might have been chosen as reference into the row of all the others.
+
+        Of the comparisons of all groups with all rivals only the largest counts. A statistic is a difference of two centred
+        estimates over the root of the sum of their variances, so its square is at most the sum of those of the two sides
+        (Cauchy and Schwarz): whatever cannot pass the largest so far is not computed.
+
+        Parameters
+        ----------
+        limit : Limit
+            The one that ``rivals`` are of.
+        rivals : sequence of Examined
+            Comparisons with each rival.
+        sample : pair of ndarray of shape (n_groups,)
+            Counts and rows of the limit's rate in the sample.
+        replicates : pair of ndarray of shape (n, n_resamples)
+            The same of replicates of consecutive groups.
+        first : int
+            The first of these groups.
+        others : pair of ndarray of shape (n_rivals, n_resamples)
+            The same of replicates of the rivals, in their order.
+        """
+        counts, nobs = replicates
+        size, n_resamples = counts.shape
+        shape = size, len(rivals)
+        near, estimate, sign = np.zeros(shape, dtype=bool), np.zeros(shape), np.zeros(shape)
+        for j, one in enumerate(rivals):
+            start, stop = one.groups.searchsorted([first, first + size])
+            at = one.groups[start:stop] - first
+            near[at, j] = one.statistic[start:stop] > _FAR_INSIDE
+            estimate[at, j], sign[at, j] = one.estimate[start:stop], one.sign[start:stop]
+        if not near.any():
+            return
+        if self.folded is None:
+            self.folded = np.full(n_resamples, -np.inf)
+        chosen = np.array([one.at for one in rivals])
+        square = _squared_move(limit, others, tuple(part[chosen, None] for part in sample))
+        special = np.isinf(square)
+        most = np.where(special, 0.0, square).max(axis=0)
+        block = max(1, _FOLDED_VALUES // len(rivals))
+        for start in range(0, size, _TILE):
+            tile = slice(start, start + _TILE)
+            reached = np.maximum(self.folded * (1 - _ROUNDING), 0.0) ** 2
+            before = tuple(part[first : first + size][tile, None] for part in sample)
+            mine = _squared_move(limit, (counts[tile], nobs[tile]), before)
+            could = np.greater_equal(mine, reached - most) & near[tile].any(axis=1, keepdims=True)
+            rows, columns = np.nonzero(could)
+            for k in range(0, rows.size, block):
+                g, b = start + rows[k : k + block], columns[k : k + block]
+                own = tuple(part[g, b][:, None] for part in (counts, nobs))
+                drawn = _compare(limit, own, tuple(part[:, b].T for part in others), estimate[g], sign[g])
+                np.fmax.at(self.folded, b, np.fmax.reduce(np.where(near[g], drawn, -np.inf), axis=1))
+        rows, columns = np.nonzero(special)
+        block = max(1, _FOLDED_VALUES // size)
+        for k in range(0, rows.size, block):
+            r, b = rows[k : k + block], columns[k : k + block]
+            other = tuple(part[r, b] for part in others)
+            drawn = _compare(limit, (counts[:, b], nobs[:, b]), other, estimate[:, r], sign[:, r])
+            np.fmax.at(self.folded, b, np.fmax.reduce(np.where(near[:, r], drawn, -np.inf), axis=0))
+
+
+def _larger(one: Floats | None, other: Floats | None) -> Floats | None:
+    """Return the larger of two rows, element by element, or the one there is."""
+    if one is None or other is None:
+        return other if one is None else one
+    return np.fmax(one, other)
+
+
+@np.errstate(divide="ignore", invalid="ignore")
+def _squared_move(limit: Limit, counts: tuple[Floats, ...], sample: tuple[Floats, ...]) -> Floats:
+    """Return the square of what one side of comparisons has moved, in its own standard errors; infinite where unknown.
+
+    A log ratio without a success, or with nothing else, adds to the counts of both sides.
+    """
+    (x, n), (x0, n0) = counts, sample
+    square: Floats
+    if limit.scale == "ratio":
+        square = np.log(x / n / (x0 / n0)) ** 2 / (1 / x - 1 / n)
+        square[(x == 0) | (x == n)] = np.inf
+    else:
+        square = (x / n - x0 / n0) ** 2 / smoothed_variance(x, n)
+    square[n == 0] = 0.0  # never larger than any: undefined
+    return square
 
 
 def examine(
@@ -332,18 +453,21 @@ def adjusted_pvalues(evidence: Sequence[Evidence]) -> list[dict[tuple[str, int],
     observed = [one.examined[number].statistic[i] for one in evidence for number, i in one.kept]
     if rest is not None:  # below all that is kept, and never rejected
         rows, observed = [*rows, rest], [*observed, -np.inf]
-    adjusted = max_t_pvalues(observed, np.stack(rows)) if rows else np.empty(0)
+    adjusted = step_down(np.array(observed, dtype=float), rows)
     kept = iter(adjusted)
     least = float(adjusted[: len(adjusted) - (rest is not None)].max(initial=0.0))
+    ordered = np.empty(0) if rest is None else np.sort(rest[~np.isnan(rest)])
+    size = ordered.size
     found = []
     for one in evidence:
         pvalues = {place: float(next(kept)) for place in one.kept}
         by_comparison: dict[tuple[str, int], float] = {}
         for number, examined in enumerate(one.examined):
-            for i, (group, statistic) in enumerate(zip(examined.groups.tolist(), examined.statistic, strict=True)):
-                if (pvalue := pvalues.get((number, i))) is None:
-                    pvalue = 1.0 if rest is None else (1 + np.count_nonzero(rest >= statistic)) / (rest.size + 1)
-                    pvalue = max(least, pvalue)
+            beyond = size - ordered.searchsorted(examined.statistic, side="left")
+            others = np.maximum(least, 1.0 if rest is None else (1 + beyond) / (rest.size + 1))
+            others = np.broadcast_to(others, examined.groups.shape)
+            for i, (group, other) in enumerate(zip(examined.groups.tolist(), others.tolist(), strict=True)):
+                pvalue = pvalues.get((number, i), other)
                 key = examined.limit.metric, group
                 by_comparison[key] = min(by_comparison.get(key, 1.0), pvalue)
         found.append(by_comparison)

@@ -236,12 +236,47 @@ def test_replicates_of_what_cannot_be_flagged_are_folded_without_changing_what_c
     usable = np.ones(8, dtype=bool)
     at = {limit.metric: 0 for limit in limits}
     evidence = examine(limits, confusion, at, CALIBRATED, usable)
-    evidence.collect(replicates, rivals(limits, confusion, {key: [1, 2] for key in at}, CALIBRATED, usable))
+    evidence.add(evidence.collect(replicates, 0, {0: replicates.take([0])}))
     assert all(evidence.examined[number].statistic[i] > 1 for number, i in evidence.kept)
     assert evidence.folded is not None
     (pvalues,) = adjusted_pvalues([evidence])
     assert set(pvalues) == {(metric, g) for metric in at for g in range(1, 8)}
     assert all(0 < p <= 1 for p in pvalues.values())
+
+
+@pytest.mark.parametrize("low", [20, 0], ids=["usual", "rare"])
+def test_rivals_that_are_not_computed_would_change_nothing(low):
+    rng = np.random.default_rng(5)
+    n_groups, blocks = 30, [slice(0, 11), slice(11, 30)]
+    table = rng.integers(low, 60, (n_groups, 2, 2))
+    table[3, :, 1] = low  # with low = 0: a group that never gets the decision, and one that always does
+    table[4, :, 0] = low
+    confusion = Confusion(table.astype(float))
+    drawn = rng.poisson(table[:, None], size=(n_groups, 300, 2, 2)).astype(float)
+    drawn[:, 7] = 0  # a replicate without rows
+    replicates, limits = Confusion(drawn), limits_of(POLICIES["assessor"].rules + CALIBRATED.rules)
+    usable, floors = np.ones(n_groups, dtype=bool), POLICIES["four_fifths"]
+    assert {limit.scale for limit in limits} >= {"ratio", "absolute"}
+    evidence = examine(limits, confusion, {limit.metric: 0 for limit in limits}, floors, usable)
+    expected = np.full(300, -np.inf)
+    for limit in limits:
+        against = rivals([limit], confusion, {limit.metric: [1, 2, 4, 9, 15]}, floors, usable)
+        pair = replicates.proportion(limit.rate)
+        others = tuple(part[[1, 2, 4, 9, 15]] for part in pair)
+        for block in blocks:
+            own = tuple(part[block] for part in pair)
+            evidence.fold(limit, against, confusion.proportion(limit.rate), own, block.start, others)
+        function = log_ratio if limit.scale == "ratio" else rate_difference
+        for one in against:
+            near = np.flatnonzero(one.statistic > -2)
+            mine = (part[one.groups[near]] for part in pair)
+            value, error = function(*mine, *(part[[one.at]] for part in pair))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                centred = one.sign[near, None] * (value - one.estimate[near, None]) / error
+            expected = np.fmax(expected, np.fmax.reduce(centred, axis=0))
+    np.testing.assert_array_equal(evidence.folded, expected)
+    assert np.isneginf(expected[7])
+    assert np.isfinite(np.delete(expected, 7)).all()
 
 
 def test_holm_on_request_adjusts_the_levels_at_which_intervals_pass_their_limits():

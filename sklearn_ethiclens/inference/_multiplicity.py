@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -50,13 +52,18 @@ def max_t_pvalues(statistics: npt.ArrayLike, replicates: npt.ArrayLike) -> Float
             "replicates must have one row a statistic and at least one column; got statistics of shape "
             f"{observed.shape} and replicates of shape {drawn.shape}."
         )
+    return step_down(observed, drawn)
+
+
+def step_down(observed: Floats, rows: Sequence[Floats] | Floats) -> Floats:
+    """Return the p-values of :func:`max_t_pvalues`, of replicates in rows that need not lie in one array."""
     adjusted = np.full(observed.size, np.nan)
     order = np.argsort(observed)  # NaN last
     order = order[: np.count_nonzero(~np.isnan(observed))]
-    n_resamples = drawn.shape[1]
+    n_resamples = rows[0].size if len(rows) else 0
     largest = np.full(n_resamples, -np.inf)
     for k in order:  # from the smallest up, so that the largest of the rest is kept in one row
-        largest = np.fmax(largest, drawn[k])
+        largest = np.fmax(largest, rows[k])
         adjusted[k] = (1 + np.count_nonzero(largest >= observed[k])) / (n_resamples + 1)
     descending = order[::-1]
     adjusted[descending] = np.maximum.accumulate(adjusted[descending])

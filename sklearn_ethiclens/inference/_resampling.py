@@ -383,9 +383,8 @@ def bootstrap_bounds(
     if method == "bca":
         if jackknife is None or weights is None:
             raise ValueError("BCa needs the leave-one-out values and their weights.")
-        ends = (estimates - tolerance)[:, None], (estimates + tolerance)[:, None]
-        lower = np.count_nonzero(replicates < ends[0], axis=1)
-        upper = np.count_nonzero(replicates <= ends[1], axis=1)
+        lower = _count_below(replicates, estimates - tolerance, np.less)
+        upper = _count_below(replicates, estimates + tolerance, np.less_equal)
         counted = np.maximum(n_valid, 1)  # where no replicate is defined there is no interval, but no warning either
         share = np.clip((lower + upper) / (2.0 * counted), 1 / (counted + 1), counted / (counted + 1))
         edge = ((lower == 0) | (upper == n_valid)) & ~degenerate & (n_valid > 0)
@@ -402,6 +401,17 @@ def bootstrap_bounds(
     high[np.isnan(low)] = np.nan
     low, high = np.minimum(low, estimates), np.maximum(high, estimates)  # near an edge BCa can leave its own value out
     return BootstrapBounds(low, high, valid_share, degenerate & ~np.isnan(low), edge & ~np.isnan(low))
+
+
+def _count_below(rows: Floats, ends: Floats, below: np.ufunc) -> NDArray[np.intp]:
+    """Return how many values of each sorted row (NaN last) are below its end, by bisection of all rows at once."""
+    at = np.arange(len(rows))
+    found, missed = np.zeros(len(rows), dtype=np.intp), np.full(len(rows), rows.shape[1])
+    for _ in range(rows.shape[1].bit_length()):
+        middle = (found + missed) // 2
+        hit = (found < missed) & below(rows[at, np.minimum(middle, rows.shape[1] - 1)], ends)
+        found, missed = np.where(hit, middle + 1, found), np.where(hit, missed, middle)
+    return found
 
 
 def bootstrap_interval(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Estimates", "log_ratio", "rate_difference"]
+__all__ = ["Estimates", "log_ratio", "rate_difference", "smoothed_variance"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -67,8 +67,9 @@ def rate_difference(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> Estimates
     >>> print(f"{value[0]:.4f} {error[0] ** 2:.6f}")  # 2 (0.05 x 0.95) / 9
     0.0000 0.010556
     """
-    return Estimates(x1 / n1 - x2 / n2, np.sqrt(_smoothed(x1, n1) + _smoothed(x2, n2)))
+    return Estimates(x1 / n1 - x2 / n2, np.sqrt(smoothed_variance(x1, n1) + smoothed_variance(x2, n2)))
 
 
-def _smoothed(x: Floats, n: Floats) -> Floats:
+def smoothed_variance(x: Floats, n: Floats) -> Floats:
+    """Return the variance of a rate with half a success and half a failure added."""
     return (x + 0.5) * (n - x + 0.5) / ((n + 1) ** 2 * n)

@@ -1,0 +1,116 @@
+"""Poisson bootstrap of a table of many cells, drawn a few groups at a time.
+
+Cells drawn independently, each from the Poisson distribution with its count as mean, are a multinomial draw of as many rows
+as there happen to be. Ratios of counts do not see the number of rows, so that every metric made of them has the same law,
+and no cell needs to know of the others: replicates of a few groups are drawn, used and let go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import pdtr
+
+Floats = NDArray[np.float64]
+
+GROUPS = 64  # groups per random stream: results do not depend on threads or on how many groups are drawn at a time
+_LARGEST = 1024  # the largest mean that has a table of its own; beyond it numpy draws
+_KEPT = 1 << 27  # bytes of replicates that are kept, as whole numbers, and not drawn again
+_BITS = 12  # of a random number look up the value in a table, which says at most places what the others would
+
+
+class _Inverse:
+    """Draws from one Poisson distribution by inversion, through a table of 4,096 places (Chen and Asau 1974).
+
+    A place whose numbers all lie between two steps of the distribution has its value in the table. At the others, some
+    in a hundred, the digits that follow decide: the law is exact to the resolution of a double.
+    """
+
+    def __init__(self, mean: int) -> None:
+        reach = 10 * np.sqrt(mean) + 40  # what lies outside has a probability below the resolution of a double
+        self._first = max(0, int(mean - reach))
+        steps = np.arange(self._first, int(mean + reach) + 1)
+        self._steps: Floats = np.asarray(pdtr(steps, float(mean)), dtype=np.float64)
+        places = self._steps * (1 << _BITS)
+        starts = np.minimum(np.ceil(places).astype(np.intp), 1 << _BITS)
+        lengths = np.diff(np.concatenate([[0], starts, [1 << _BITS]]))
+        self._values = np.repeat(self._first + np.arange(lengths.size, dtype=np.int16), lengths)
+        self._values[np.floor(places[places < starts]).astype(np.intp)] = -1
+
+    def draw(self, out: NDArray[Any], generator: np.random.Generator) -> None:
+        """Fill a row with draws."""
+        numbers = generator.bit_generator.random_raw(-(-out.size // 4)).view(np.uint16)[: out.size]
+        places = numbers >> (16 - _BITS)
+        out[:] = self._values.take(places)
+        (unsure,) = (out < 0).nonzero()
+        exact = (places[unsure] + generator.random(unsure.size)) / (1 << _BITS)
+        out[unsure] = self._first + self._steps.searchsorted(exact, side="right")
+
+
+class PoissonTables:
+    """Bootstrap replicates of tables of counts whose cells are drawn independently.
+
+    Parameters
+    ----------
+    counts : ndarray of int of shape (n_tables, n_slots)
+        Rows by table (group) and cell.
+    n_resamples : int
+        Number of replicates.
+    seed : int
+        Seed; each 64 tables have a stream of their own.
+    """
+
+    def __init__(self, counts: NDArray[np.int64], n_resamples: int, seed: int) -> None:
+        self.counts, self.n_resamples = counts, n_resamples
+        self._streams = np.random.SeedSequence(seed).spawn(-(-len(counts) // GROUPS))
+        self._inverses: dict[int, _Inverse] = {}
+        largest = float(counts.max(initial=0))
+        self._whole = np.dtype(np.int16 if largest + 20 * np.sqrt(largest) < 2**15 else np.int64)
+        self._keeps = counts.size * n_resamples * self._whole.itemsize <= _KEPT
+        self._kept: dict[int, NDArray[Any]] = {}
+
+    def draw(self, number: int) -> Floats:
+        """Return replicates of the tables of one stream: the first 64, the next, and so on.
+
+        Parameters
+        ----------
+        number : int
+            Which stream.
+
+        Returns
+        -------
+        ndarray of shape (n_slots, n_tables, n_resamples)
+            ``n_tables`` is at most 64. The same whenever it is called.
+        """
+        if number in self._kept:
+            return self._kept[number].astype(float)
+        out = self._draw(number)
+        if self._keeps:
+            self._kept[number] = out
+        return out.astype(float)
+
+    def _draw(self, number: int) -> NDArray[Any]:
+        counts = self.counts[number * GROUPS : (number + 1) * GROUPS].T
+        generator = np.random.Generator(np.random.SFC64(self._streams[number]))
+        out = np.zeros((*counts.shape, self.n_resamples), dtype=self._whole)
+        for mean, cell in _occupied(counts, out):
+            if mean > _LARGEST:
+                cell[:] = generator.poisson(mean, size=self.n_resamples)
+                continue
+            if mean not in self._inverses:
+                self._inverses[mean] = _Inverse(mean)
+            self._inverses[mean].draw(cell, generator)
+        return out
+
+    def seed_of(self, number: int) -> int:
+        """Return a seed for what else is drawn for the tables of one stream."""
+        return int(self._streams[number].generate_state(1, np.uint64)[0])
+
+
+def _occupied(counts: NDArray[np.int64], rows: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Yield the count of every cell that has one, with its row."""
+    for place in zip(*counts.nonzero(), strict=True):
+        yield int(counts[place]), rows[place]

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from html import escape
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -44,6 +43,7 @@ from sklearn_ethiclens._cli_common import (
     width,
 )
 from sklearn_ethiclens._cli_probe import counterfactual_section, probe_command
+from sklearn_ethiclens._files import write_whole
 from sklearn_ethiclens._findings import Section as FurtherSection
 from sklearn_ethiclens._frames import (
     ENGINES,
@@ -58,10 +58,12 @@ from sklearn_ethiclens._frames import (
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import as_scalar, listing, show
 from sklearn_ethiclens.datasets import DATASETS, Protocol, acs_income_protocol, compas_protocol, german_credit_protocol
-from sklearn_ethiclens.datasets._download import write_whole
 from sklearn_ethiclens.metrics._definitions import ALIASES, METRICS, Metric
 from sklearn_ethiclens.metrics._scores import SCORE_METRICS, ScoreMetric, find_metric
 from sklearn_ethiclens.policy import POLICIES, get_policy
+from sklearn_ethiclens.report._document import document
+from sklearn_ethiclens.report._html import page
+from sklearn_ethiclens.report._pdf import pdf, weasyprint
 from sklearn_ethiclens.report._text import lay_out
 from sklearn_ethiclens.report._words import Facts, Paragraph, Section, Table, label, policy_facts
 
@@ -88,7 +90,8 @@ def main() -> None:
 # ------------------------------------------------------------------------------------------------------------ commands
 PolicyName = Annotated[str, typer.Option("--policy", help="What is judged; see `policies`.")]
 JsonFile = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the audit as JSON; - is stdout.")]
-HtmlFile = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the scorecard as HTML.")]
+HtmlFile = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the report as HTML.")]
+PdfFile = Annotated[Path | None, typer.Option("--pdf", metavar="FILE", help="Write the report as PDF.")]
 FailOn = Annotated[
     str, typer.Option("--fail-on", metavar="STATES", help=f"Exit with 1 on any of {','.join(STATES)}, or none.")
 ]
@@ -156,6 +159,7 @@ def audit(
     allow_pickle: AllowPickle = False,
     json_file: JsonFile = None,
     html_file: HtmlFile = None,
+    pdf_file: PdfFile = None,
     verify: Annotated[bool, typer.Option("--verify", help="Compute all rates again with fairlearn.")] = False,
     fail_on: FailOn = "flagged",
     quiet: Quiet = False,
@@ -163,6 +167,8 @@ def audit(
     """Audit a data set, or a file of predictions or of rows for a model, and print the scorecard."""
     with one_line_errors():
         states, chosen = _states(fail_on), get_policy(policy)
+        if pdf_file is not None:
+            weasyprint()  # says what is missing before the work is done
         started = time.perf_counter()
         combinations = int(intersections) if intersections and intersections.isdecimal() else intersections
         audits = []
@@ -204,7 +210,7 @@ def audit(
                         _counterfactuals(rows.asked, list(rows.groups.columns.astype(str)), made, seed)
                     )
                 audits.append(made.annotate(run={**_clock(started), **rows.run}))
-        _finish(audits, states, json_file, html_file, quiet, verify=verify)
+        _finish(audits, states, json_file, html_file, pdf_file, quiet, verify=verify)
 
 
 @app.command()
@@ -213,16 +219,19 @@ def rejudge(
     policy: Annotated[str, typer.Option("--policy", help="What is judged; see `policies`.")],
     json_file: JsonFile = None,
     html_file: HtmlFile = None,
+    pdf_file: PdfFile = None,
     fail_on: FailOn = "flagged",
     quiet: Quiet = False,
 ) -> None:
     """Judge a stored audit under another policy; the data are not needed."""
     with one_line_errors():
         states, chosen = _states(fail_on), get_policy(policy)
+        if pdf_file is not None:
+            weasyprint()  # says what is missing before the work is done
         started = time.perf_counter()
         with spoken_warnings(quiet):
             audits = [one.rejudge(chosen).annotate(run=_clock(started)) for one in _stored(stored)]
-        _finish(audits, states, json_file, html_file, quiet)
+        _finish(audits, states, json_file, html_file, pdf_file, quiet)
 
 
 app.command("probe")(probe_command)
@@ -673,6 +682,7 @@ def _finish(
     states: Sequence[str],
     json_file: str | None,
     html_file: Path | None,
+    pdf_file: Path | None,
     quiet: bool,
     verify: bool = False,
 ) -> None:
@@ -687,7 +697,9 @@ def _finish(
         if json_file is not None:
             write_whole(Path(json_file), text.encode("utf-8", "backslashreplace"))
     if html_file is not None:
-        write_whole(html_file, _page(audits).encode("utf-8", "backslashreplace"))
+        write_whole(html_file, page([document(one) for one in audits]).encode("utf-8", "backslashreplace"))
+    if pdf_file is not None:
+        write_whole(pdf_file, pdf([document(one, condensed=True) for one in audits]))
     if verify:
         _verify(audits, quiet, to_stderr=json_file == "-")
     judging = [one for one in audits if one.policy.rules]
@@ -716,15 +728,6 @@ def _verify(audits: Sequence[Audit], quiet: bool, to_stderr: bool) -> None:
         raise ValueError(
             f"rates deviate from fairlearn's by {largest:.1e}, more than {TOLERANCE:.0e}: please report it."
         )
-
-
-def _page(audits: Sequence[Audit]) -> str:
-    name = escape(str(audits[0].provenance["data"].get("name", "")))
-    body = "\n".join(one.report("html") for one in audits)
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Audit of {name}</title></head>\n'
-        f"<body>\n{body}\n</body>\n</html>\n"
-    )
 
 
 def _show(section: Section, *, to_stderr: bool = False, apart: bool = False) -> None:

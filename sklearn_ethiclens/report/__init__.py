@@ -6,13 +6,18 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from sklearn_ethiclens.report import _html, _text
+from sklearn_ethiclens.report import _html, _pdf, _text
 
-FORMATS: Mapping[str, Callable[..., str]] = MappingProxyType({"text": _text.render, "html": _html.render})
+FORMATS: Mapping[str, Callable[..., str | bytes]] = MappingProxyType(
+    {"text": _text.render, "html": _html.render, "pdf": _pdf.render}
+)
 """The formats by name: a function of an audit, and of options of its own."""
 
+SUFFIXES: Mapping[str, str] = MappingProxyType({".txt": "text", ".html": "html", ".htm": "html", ".pdf": "pdf"})
+"""The format of a file by how its name ends."""
 
-def render(audit: Any, format: str = "text", **options: Any) -> str:
+
+def render(audit: Any, format: str = "text", **options: Any) -> str | bytes:
     """Return an audit in words.
 
     Parameters
@@ -26,7 +31,7 @@ def render(audit: Any, format: str = "text", **options: Any) -> str:
 
     Returns
     -------
-    str
+    str, or bytes of "pdf"
 
     Raises
     ------

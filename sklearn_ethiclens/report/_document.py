@@ -1,0 +1,274 @@
+"""What a report for reviewers says: the scorecard in full, with drawings, every finding, and what follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any, ClassVar
+
+from sklearn_ethiclens._findings import Finding
+from sklearn_ethiclens._validation import show
+from sklearn_ethiclens.metrics._scores import metric_kind
+from sklearn_ethiclens.policy import Policy, Verdict
+from sklearn_ethiclens.report._forest import forest
+from sklearn_ethiclens.report._guidance import approval, guidance, monitoring
+from sklearn_ethiclens.report._words import (
+    DESCRIPTIVE,
+    LIMITS,
+    MANY,
+    Facts,
+    Items,
+    Paragraph,
+    Section,
+    Table,
+    assessed,
+    base_rates,
+    beside_line,
+    further,
+    groups_table,
+    headline_facts,
+    interval,
+    is_left_out,
+    key_of,
+    label,
+    limit_words,
+    number,
+    power_sections,
+    provenance_rows,
+    pvalue,
+    rates_by_group,
+    reason_rows,
+    reference_line,
+    result_facts,
+    setting_facts,
+    shown_metrics,
+    size_sections,
+    tests_line,
+    title,
+    undefined_rates,
+    value_of,
+    who_of,
+)
+
+_REASONS = 8  # at the top; the others stand with their attribute
+_UNASSESSED = (Verdict.INSUFFICIENT_DATA, Verdict.UNDEFINED)
+_DECIDED = (Verdict.FLAGGED, Verdict.INCONCLUSIVE, Verdict.CLEARED)
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Parts that a format may fold away under a title; where it cannot, they are shown."""
+
+    kind: ClassVar[str] = "folded"
+    title: str
+    parts: tuple[Any, ...]
+
+
+def document(audit: Any, *, condensed: bool = False) -> tuple[Section, ...]:
+    """Return all that a report for reviewers says, in order; the first section is the summary.
+
+    Parameters
+    ----------
+    audit : Audit
+        Anything with the attributes of one.
+    condensed : bool, default=False
+        For paper: of the table of all findings only those that are judged.
+
+    Returns
+    -------
+    tuple of Section
+    """
+    rates = rates_by_group(audit)
+    return (
+        *digest(audit, rates),
+        *(replace(s, key=key) for s, key in zip(size_sections(audit), ["size"], strict=False)),
+        *(replace(s, key=key) for s, key in zip(power_sections(audit), ["power"], strict=False)),
+        *(replace(further(section), key=f"part-{i}") for i, section in enumerate(audit.sections, 1)),
+        _all_findings(audit, condensed),
+        _limits(audit, rates),
+        *guidance(),
+        _conditions(audit),
+        Section("Method and provenance", (Facts(provenance_rows(audit)),), key="provenance"),
+        approval(),
+    )
+
+
+def digest(audit: Any, rates: Any = None) -> tuple[Section, ...]:
+    """Return the summary, what was audited, and a section for each attribute."""
+    rates = rates_by_group(audit) if rates is None else rates
+    return (
+        _summary(audit),
+        Section("What was audited", (Facts(setting_facts(audit)),), key="setting"),
+        *(_by_attribute(audit, tuple(attributes), rates, f"by-{i}") for i, attributes in enumerate(audit.plan, 1)),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- summary
+def _summary(audit: Any) -> Section:
+    beside = beside_line(audit)
+    facts = (*result_facts(audit), *headline_facts(audit), *((("Calibrated", beside),) if beside else ()))
+    parts: list[Any] = [Facts(facts)]
+    worst = _worst(audit)
+    if worst:
+        rows = tuple(
+            (label(f.attribute), who_of(f), f.metric, value_of(f).strip(), _limit(audit.policy, f), str(f.verdict))
+            for f in worst
+        )
+        header = ("attribute", "comparison", "metric", "value and interval", "limit", "verdict")
+        parts.append(Table(header, (("", rows),), 1, "The worst comparison of each attribute and judged metric"))
+    unassessed = [f for f in audit.judged if f.verdict in _UNASSESSED]
+    if unassessed:
+        rows = reason_rows(unassessed)
+        cut = len(rows) - _REASONS
+        more = (("...", f"and {cut} more reasons: see each attribute"),) if cut > 0 else ()
+        parts.append(Facts((*rows[:_REASONS], *more), "Not assessed, and why"))
+    return Section(title(audit), tuple(parts), str(audit.verdict or ""), "summary")
+
+
+def _worst(audit: Any) -> list[Finding]:
+    """Return of each attribute and judged metric the comparison with the worst verdict, and of these the farthest one out."""
+    worst: dict[Any, tuple[tuple[float, float], Finding]] = {}
+    for f in audit.judged:
+        if f.verdict in _DECIDED:
+            rank = (_DECIDED.index(f.verdict), -_excess(audit.policy, f))
+            key = (f.attribute, f.metric)
+            if key not in worst or rank < worst[key][0]:
+                worst[key] = (rank, f)
+    return [f for _, f in sorted(worst.values(), key=lambda entry: entry[0][0])]
+
+
+def _excess(policy: Policy, finding: Finding) -> float:
+    """Return how far a value lies beyond its limit; negative within."""
+    rule = policy.rule(finding.metric)
+    if rule is None:
+        return -inf
+    value = abs(finding.value) if rule.absolute or rule.basis == "gap" else finding.value
+    below = -inf if rule.minimum is None else rule.minimum - value
+    above = -inf if rule.maximum is None else value - rule.maximum
+    return max(below, above)
+
+
+def _limit(policy: Policy, finding: Finding) -> str:
+    rule = policy.rule(finding.metric)
+    return "" if rule is None else limit_words(rule)
+
+
+# --------------------------------------------------------------------------------------------------------- an attribute
+def _by_attribute(audit: Any, attributes: tuple[str, ...], rates: Any, key: str) -> Section:
+    name = key_of(attributes)
+    reference = next(r for r in audit.references if r.attribute == name)
+    found = [f for f in audit.findings if f.attribute == name and metric_kind(f.metric) != "group"]
+    order = {metric: i for i, metric in enumerate(shown_metrics(audit, found))}
+    shown = [f for f in found if f.metric in order and assessed(f)]
+    drawn = sorted((f for f in shown if not is_left_out(f)), key=lambda f: order[f.metric])
+    judged = [f for f in drawn if f.threshold is not None]
+    main = judged or [f for f in drawn if f.metric == "disparate_impact"]
+    others = [f for f in drawn if f not in main]
+    parts: list[Any] = [Paragraph(reference_line(reference, audit.policy, len(rates[show(name)])))]
+    called = "Judged comparisons" if judged else "Comparisons"
+    if main:
+        parts.append(forest(main, audit.policy, f"{called} by {label(name)}"))
+    reasons = reason_rows(shown)
+    if reasons:
+        facts = Facts(reasons, f"Reasons by {label(name)}")
+        parts.append(facts if len(reasons) <= MANY else Folded(f"Reasons ({len(reasons)})", (facts,)))
+    if others:
+        drawing = forest(others, audit.policy, f"Further comparisons by {label(name)}, not judged")
+        parts.append(Folded(f"Further comparisons, not judged ({len(others)})", (drawing,)))
+    groups = groups_table(audit, show(name), rates, apart=True)
+    parts.append(
+        replace(groups, keys=1, caption=f"Rates by {label(name)}: value, denominator, interval", sortable=True)
+    )
+    parts += map(Paragraph, undefined_rates(show(name), rates))
+    tests = tests_line(audit, name)
+    parts += [Paragraph(tests)] if tests else []
+    return Section(f"By {label(name)}", tuple(parts), key=key)
+
+
+# --------------------------------------------------------------------------------------------------------- all findings
+_COLUMNS = (
+    "metric",
+    "attribute",
+    "group",
+    "reference",
+    "value",
+    "interval",
+    "method",
+    "p",
+    "p adjusted",
+    "rows",
+    "rows of reference",
+    "power",
+    "limit",
+    "verdict",
+    "reason",
+)
+
+
+def _all_findings(audit: Any, condensed: bool) -> Section:
+    """Return the table of findings; for paper the judged ones, without method and power, in fewer columns."""
+    found = audit.judged if condensed else audit.findings
+    rows = tuple(_finding(audit.policy, f) for f in found)
+    columns = _COLUMNS
+    said = f"{len(audit.findings)} findings; {len(audit.judged)} are judged, the others describe."
+    if condensed:
+        said += " Only the judged ones are printed; the HTML report and the JSON file have all."
+        kept = [
+            i
+            for i, name in enumerate(_COLUMNS)
+            if name not in ("method", "p", "reference", "rows of reference", "limit", "reason")
+        ]
+        columns, rows = tuple(_COLUMNS[i] for i in kept), tuple(tuple(row[i] for i in kept) for row in rows)
+    parts: list[Any] = [Paragraph(said)]
+    if rows:
+        caption = "Judged findings" if condensed else "All findings"
+        parts.append(Table(columns, (("", rows),), 1, caption, sortable=True, filterable=True))
+    return Section("All findings", tuple(parts), key="findings")
+
+
+def _finding(policy: Policy, f: Finding) -> tuple[str, ...]:
+    judged = f.threshold is not None and f.verdict is not None
+    return (
+        f.metric,
+        label(f.attribute),
+        "" if f.group is None else label(f.group),
+        "" if f.reference is None else label(f.reference),
+        number(f.value),
+        interval(f.low, f.high),
+        f.method or "",
+        pvalue(f.pvalue),
+        pvalue(f.pvalue_adjusted),
+        str(f.n),
+        "" if f.n_reference is None else str(f.n_reference),
+        "" if f.power != f.power else f"{f.power:.2f}",
+        _limit(policy, f) if judged else "",
+        str(f.verdict) if judged else DESCRIPTIVE,
+        f.reason,
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------- below
+def _limits(audit: Any, rates: Any) -> Section:
+    return Section("What this does not show", (Items((*LIMITS, *base_rates(audit, rates))),), key="limits")
+
+
+def _conditions(audit: Any) -> Section:
+    """Return what an approval rests on, and what to watch after it."""
+    conditions = audit.conditions
+    parts: list[Any] = []
+    if audit.flagged:
+        n = len(audit.flagged)
+        are = "finding is" if n == 1 else "findings are"
+        parts.append(Paragraph(f"{n} {are} flagged: before use, justify each, or mitigate it and audit again."))
+    if conditions:
+        counts = {verdict: sum(f.verdict is verdict for f in conditions) for verdict in Verdict}
+        words = {
+            Verdict.INCONCLUSIVE: "inconclusive: collect more data, or treat the limit as passed",
+            Verdict.INSUFFICIENT_DATA: "without enough data: nothing is known of these groups; collect data, or limit use",
+            Verdict.UNDEFINED: "undefined: the rate has no denominator in a group",
+        }
+        lines = tuple(f"{counts[verdict]} {said}." for verdict, said in words.items() if counts[verdict])
+        parts += [Paragraph("Conditions, each named with its reason above:"), Items(lines)]
+    if not parts:
+        parts.append(Paragraph("No finding calls for a condition." if audit.judged else "Nothing was judged."))
+    return Section("Conditions and monitoring plan", (*parts, *monitoring()), key="conditions")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, isnan
 from typing import Any, ClassVar
 
 from sklearn_ethiclens._findings import Finding
 from sklearn_ethiclens._validation import show
 from sklearn_ethiclens.metrics._scores import metric_kind
 from sklearn_ethiclens.policy import Policy, Verdict
-from sklearn_ethiclens.report._forest import forest
+from sklearn_ethiclens.report._forest import KEY, forest
 from sklearn_ethiclens.report._guidance import approval, guidance, monitoring
 from sklearn_ethiclens.report._words import (
     DESCRIPTIVE,
@@ -47,6 +47,7 @@ from sklearn_ethiclens.report._words import (
     title,
     undefined_rates,
     value_of,
+    where_of,
     who_of,
 )
 
@@ -72,7 +73,7 @@ def document(audit: Any, *, condensed: bool = False) -> tuple[Section, ...]:
     audit : Audit
         Anything with the attributes of one.
     condensed : bool, default=False
-        For paper: of the table of all findings only those that are judged.
+        For paper: without the table of all findings, and of many comparisons only those that are judged.
 
     Returns
     -------
@@ -80,7 +81,7 @@ def document(audit: Any, *, condensed: bool = False) -> tuple[Section, ...]:
     """
     rates = rates_by_group(audit)
     return (
-        *digest(audit, rates),
+        *digest(audit, rates, condensed=condensed),
         *(replace(s, key=key) for s, key in zip(size_sections(audit), ["size"], strict=False)),
         *(replace(s, key=key) for s, key in zip(power_sections(audit), ["power"], strict=False)),
         *(replace(further(section), key=f"part-{i}") for i, section in enumerate(audit.sections, 1)),
@@ -93,13 +94,15 @@ def document(audit: Any, *, condensed: bool = False) -> tuple[Section, ...]:
     )
 
 
-def digest(audit: Any, rates: Any = None) -> tuple[Section, ...]:
+def digest(audit: Any, rates: Any, *, condensed: bool = False) -> tuple[Section, ...]:
     """Return the summary, what was audited, and a section for each attribute."""
-    rates = rates_by_group(audit) if rates is None else rates
     return (
         _summary(audit),
         Section("What was audited", (Facts(setting_facts(audit)),), key="setting"),
-        *(_by_attribute(audit, tuple(attributes), rates, f"by-{i}") for i, attributes in enumerate(audit.plan, 1)),
+        *(
+            _by_attribute(audit, tuple(attributes), rates, f"by-{i}", condensed)
+            for i, attributes in enumerate(audit.plan, 1)
+        ),
     )
 
 
@@ -111,14 +114,13 @@ def _summary(audit: Any) -> Section:
     worst = _worst(audit)
     if worst:
         rows = tuple(
-            (label(f.attribute), who_of(f), f.metric, value_of(f).strip(), _limit(audit.policy, f), str(f.verdict))
-            for f in worst
+            (where_of(f), str(f.verdict), f.metric, value_of(f).strip(), _limit(audit.policy, f)) for f in worst
         )
-        header = ("attribute", "comparison", "metric", "value and interval", "limit", "verdict")
+        header = ("comparison", "verdict", "metric", "value and interval", "limit")
         parts.append(Table(header, (("", rows),), 1, "The worst comparison of each attribute and judged metric"))
     unassessed = [f for f in audit.judged if f.verdict in _UNASSESSED]
     if unassessed:
-        rows = reason_rows(unassessed)
+        rows = tuple(row for row in reason_rows(unassessed) if row[0] in map(str, _UNASSESSED))
         cut = len(rows) - _REASONS
         more = (("...", f"and {cut} more reasons: see each attribute"),) if cut > 0 else ()
         parts.append(Facts((*rows[:_REASONS], *more), "Not assessed, and why"))
@@ -154,7 +156,7 @@ def _limit(policy: Policy, finding: Finding) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------- an attribute
-def _by_attribute(audit: Any, attributes: tuple[str, ...], rates: Any, key: str) -> Section:
+def _by_attribute(audit: Any, attributes: tuple[str, ...], rates: Any, key: str, condensed: bool) -> Section:
     name = key_of(attributes)
     reference = next(r for r in audit.references if r.attribute == name)
     found = [f for f in audit.findings if f.attribute == name and metric_kind(f.metric) != "group"]
@@ -164,10 +166,15 @@ def _by_attribute(audit: Any, attributes: tuple[str, ...], rates: Any, key: str)
     judged = [f for f in drawn if f.threshold is not None]
     main = judged or [f for f in drawn if f.metric == "disparate_impact"]
     others = [f for f in drawn if f not in main]
+    cut = 0
+    if len({who_of(f) for f in drawn}) > MANY:
+        flagged = {who_of(f) for f in drawn if f.verdict is Verdict.FLAGGED}
+        kept = [f for f in others if who_of(f) in flagged and not condensed]
+        cut, others = len(others) - len(kept), kept
     parts: list[Any] = [Paragraph(reference_line(reference, audit.policy, len(rates[show(name)])))]
     called = "Judged comparisons" if judged else "Comparisons"
     if main:
-        parts.append(forest(main, audit.policy, f"{called} by {label(name)}"))
+        parts.append(forest(main, audit.policy, f"{called} by {label(name)}", KEY))
     reasons = reason_rows(shown)
     if reasons:
         facts = Facts(reasons, f"Reasons by {label(name)}")
@@ -175,6 +182,9 @@ def _by_attribute(audit: Any, attributes: tuple[str, ...], rates: Any, key: str)
     if others:
         drawing = forest(others, audit.policy, f"Further comparisons by {label(name)}, not judged")
         parts.append(Folded(f"Further comparisons, not judged ({len(others)})", (drawing,)))
+    if cut:
+        where = "in the HTML report" if condensed else "among all findings"
+        parts.append(Paragraph(f"{cut} more comparisons that are not judged stand {where}."))
     groups = groups_table(audit, show(name), rates, apart=True)
     parts.append(
         replace(groups, keys=1, caption=f"Rates by {label(name)}: value, denominator, interval", sortable=True)
@@ -193,37 +203,26 @@ _COLUMNS = (
     "reference",
     "value",
     "interval",
-    "method",
+    "verdict",
+    "limit",
     "p",
     "p adjusted",
     "rows",
-    "rows of reference",
     "power",
-    "limit",
-    "verdict",
+    "method",
     "reason",
 )
 
 
 def _all_findings(audit: Any, condensed: bool) -> Section:
-    """Return the table of findings; for paper the judged ones, without method and power, in fewer columns."""
-    found = audit.judged if condensed else audit.findings
-    rows = tuple(_finding(audit.policy, f) for f in found)
-    columns = _COLUMNS
+    """Return the table of findings; for paper where to find it."""
     said = f"{len(audit.findings)} findings; {len(audit.judged)} are judged, the others describe."
     if condensed:
-        said += " Only the judged ones are printed; the HTML report and the JSON file have all."
-        kept = [
-            i
-            for i, name in enumerate(_COLUMNS)
-            if name not in ("method", "p", "reference", "rows of reference", "limit", "reason")
-        ]
-        columns, rows = tuple(_COLUMNS[i] for i in kept), tuple(tuple(row[i] for i in kept) for row in rows)
-    parts: list[Any] = [Paragraph(said)]
-    if rows:
-        caption = "Judged findings" if condensed else "All findings"
-        parts.append(Table(columns, (("", rows),), 1, caption, sortable=True, filterable=True))
-    return Section("All findings", tuple(parts), key="findings")
+        said += " The judged ones stand with their attribute; the HTML report and the JSON file have all."
+        return Section("All findings", (Paragraph(said),), key="findings")
+    rows = tuple(_finding(audit.policy, f) for f in audit.findings)
+    table = Table(_COLUMNS, (("", rows),), 1, "All findings", sortable=True, filterable=True)
+    return Section("All findings", (Paragraph(said), *((table,) if rows else ())), key="findings")
 
 
 def _finding(policy: Policy, f: Finding) -> tuple[str, ...]:
@@ -235,14 +234,13 @@ def _finding(policy: Policy, f: Finding) -> tuple[str, ...]:
         "" if f.reference is None else label(f.reference),
         number(f.value),
         interval(f.low, f.high),
-        f.method or "",
+        str(f.verdict) if judged else DESCRIPTIVE,
+        _limit(policy, f) if judged else "",
         pvalue(f.pvalue),
         pvalue(f.pvalue_adjusted),
-        str(f.n),
-        "" if f.n_reference is None else str(f.n_reference),
-        "" if f.power != f.power else f"{f.power:.2f}",
-        _limit(policy, f) if judged else "",
-        str(f.verdict) if judged else DESCRIPTIVE,
+        f"{f.n}" if f.n_reference is None else f"{f.n} / {f.n_reference}",
+        "" if isnan(f.power) else f"{f.power:.2f}",
+        f.method or "",
         f.reason,
     )
 

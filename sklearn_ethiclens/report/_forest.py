@@ -16,7 +16,7 @@ from sklearn_ethiclens.metrics._scores import find_metric, metric_kind
 from sklearn_ethiclens.policy import Policy, Rule
 from sklearn_ethiclens.report._words import DESCRIPTIVE, interval, label, limit_words, number, pvalue, value_of, who_of
 
-WIDTH = 240  # of the drawing, in CSS pixels
+WIDTH = 280  # of the drawing, in CSS pixels
 MARGIN = 16  # left and right of the axis, for the words of the outer ticks
 _FARTHEST = 3.0  # ratios beyond are drawn as an arrow at the edge, so that one of few rows does not flatten the others
 KEY = (
@@ -102,9 +102,10 @@ class Forest:
     kind: ClassVar[str] = "forest"
     panels: tuple[Panel, ...]
     caption: str = ""
+    key: str = ""
 
 
-def forest(findings: Iterable[Finding], policy: Policy, caption: str = "") -> Forest:
+def forest(findings: Iterable[Finding], policy: Policy, caption: str = "", key: str = "") -> Forest:
     """Return the panels of comparisons, one a metric, in the order in which metrics first occur.
 
     Parameters
@@ -113,8 +114,8 @@ def forest(findings: Iterable[Finding], policy: Policy, caption: str = "") -> Fo
         Of comparisons.
     policy : Policy
         Its rules give the limits.
-    caption : str
-        Of the whole.
+    caption, key : str
+        Of the whole, and how to read it.
 
     Returns
     -------
@@ -123,7 +124,7 @@ def forest(findings: Iterable[Finding], policy: Policy, caption: str = "") -> Fo
     by_metric: dict[str, list[Finding]] = {}
     for finding in findings:
         by_metric.setdefault(finding.metric, []).append(finding)
-    return Forest(tuple(_panel(name, found, policy.rule(name)) for name, found in by_metric.items()), caption)
+    return Forest(tuple(_panel(name, found, policy.rule(name)) for name, found in by_metric.items()), caption, key)
 
 
 def _panel(name: str, findings: Sequence[Finding], rule: Rule | None) -> Panel:

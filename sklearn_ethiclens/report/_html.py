@@ -14,11 +14,11 @@ from typing import Any
 from sklearn_ethiclens._version import __version__
 from sklearn_ethiclens.policy import Verdict
 from sklearn_ethiclens.report._document import digest, document
-from sklearn_ethiclens.report._forest import KEY, WIDTH
-from sklearn_ethiclens.report._words import DESCRIPTIVE, Section
+from sklearn_ethiclens.report._forest import WIDTH
+from sklearn_ethiclens.report._words import DESCRIPTIVE, Section, rates_by_group
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_NUMBER = re.compile(r"[-\[<]?\d[^\s\]]*(?=$|[\s\]])|inf$|undefined$")
+_NUMBER = re.compile(r"[\[<]?-?\d[^\s\]]*(?=$|[\s\]])|inf$|undefined$")
 # Of the drawings where style sheets do not reach into them, as in print; the same as in report.css.
 _PAINTS = {
     "FLAGGED": "#a31515",
@@ -81,7 +81,13 @@ def _keyed(sections: Sequence[Section]) -> tuple[Section, ...]:
 
 def notebook(audit: Any) -> str:
     """Return the summary of an audit as a fragment, with what was audited and each attribute folded below it."""
-    return _render("fragment.html.j2", sections=digest(audit), css=_raw(_static("report.css")), folded=True, opened=1)
+    return _render(
+        "fragment.html.j2",
+        sections=digest(audit, rates_by_group(audit)),
+        css=_raw(_static("report.css")),
+        folded=True,
+        opened=1,
+    )
 
 
 def fragment(sections: Iterable[Section]) -> str:
@@ -103,7 +109,7 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.tests["numeric"] = lambda text: _NUMBER.match(text) is not None
-    environment.globals.update(verdicts=(*map(str, Verdict), DESCRIPTIVE), paints=_PAINTS, width=WIDTH, key=KEY)
+    environment.globals.update(verdicts=(*map(str, Verdict), DESCRIPTIVE), paints=_PAINTS, width=WIDTH)
     return environment
 
 

@@ -206,7 +206,7 @@ _COLUMNS = (
     "verdict",
     "limit",
     "p",
-    "p adjusted",
+    "p adj",
     "rows",
     "power",
     "method",
@@ -220,8 +220,11 @@ def _all_findings(audit: Any, condensed: bool) -> Section:
     if condensed:
         said += " The judged ones stand with their attribute; the HTML report and the JSON file have all."
         return Section("All findings", (Paragraph(said),), key="findings")
-    rows = tuple(_finding(audit.policy, f) for f in audit.findings)
-    table = Table(_COLUMNS, (("", rows),), 1, "All findings", sortable=True, filterable=True)
+    judged_first = sorted(audit.findings, key=lambda f: f.threshold is None)
+    rows = tuple(_finding(audit.policy, f) for f in judged_first)
+    table = Table(
+        _COLUMNS, (("", rows),), 1, "Every finding in a row, the judged ones first", sortable=True, filterable=True
+    )
     return Section("All findings", (Paragraph(said), *((table,) if rows else ())), key="findings")
 
 

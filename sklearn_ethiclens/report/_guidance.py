@@ -85,5 +85,5 @@ def monitoring() -> tuple[Table, Paragraph]:
 def approval() -> Section:
     """Return the block to sign."""
     rows = tuple((role, "", "", "") for role in APPROVERS)
-    table = Table(("role", "name", "date", "signature"), (("", rows),), 1, "Signatures")
+    table = Table(("role", "name", "date", "signature"), (("", rows),), 1, "Signatures", form=True)
     return Section("Approval", (Paragraph(f"Decision: {DECISIONS}"), table), key="approval")

@@ -78,7 +78,7 @@ class Table:
 
     ``keys`` is the number of leading columns that say whose a row is: they are repeated where a table is too wide for one line
     and goes on below. With 0, the widest column gives way instead. ``sortable`` and ``filterable``: readers may want to do so,
-    where the format lets them.
+    where the format lets them. ``form``: its empty cells are to be filled in by hand.
     """
 
     kind: ClassVar[str] = "table"
@@ -88,6 +88,7 @@ class Table:
     caption: str = ""
     sortable: bool = False
     filterable: bool = False
+    form: bool = False
 
 
 @dataclass(frozen=True)

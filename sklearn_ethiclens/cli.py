@@ -63,7 +63,7 @@ from sklearn_ethiclens.metrics._scores import SCORE_METRICS, ScoreMetric, find_m
 from sklearn_ethiclens.policy import POLICIES, get_policy
 from sklearn_ethiclens.report._document import document
 from sklearn_ethiclens.report._html import page
-from sklearn_ethiclens.report._pdf import pdf, weasyprint
+from sklearn_ethiclens.report._pdf import load_weasyprint, pdf
 from sklearn_ethiclens.report._text import lay_out
 from sklearn_ethiclens.report._words import Facts, Paragraph, Section, Table, label, policy_facts
 
@@ -168,7 +168,7 @@ def audit(
     with one_line_errors():
         states, chosen = _states(fail_on), get_policy(policy)
         if pdf_file is not None:
-            weasyprint()  # says what is missing before the work is done
+            load_weasyprint()  # says what is missing before the work is done
         started = time.perf_counter()
         combinations = int(intersections) if intersections and intersections.isdecimal() else intersections
         audits = []
@@ -227,7 +227,7 @@ def rejudge(
     with one_line_errors():
         states, chosen = _states(fail_on), get_policy(policy)
         if pdf_file is not None:
-            weasyprint()  # says what is missing before the work is done
+            load_weasyprint()  # says what is missing before the work is done
         started = time.perf_counter()
         with spoken_warnings(quiet):
             audits = [one.rejudge(chosen).annotate(run=_clock(started)) for one in _stored(stored)]

@@ -120,10 +120,10 @@ def _summary(audit: Any) -> Section:
         parts.append(Table(header, (("", rows),), 1, "The worst comparison of each attribute and judged metric"))
     unassessed = [f for f in audit.judged if f.verdict in _UNASSESSED]
     if unassessed:
-        rows = tuple(row for row in reason_rows(unassessed) if row[0] in map(str, _UNASSESSED))
-        cut = len(rows) - _REASONS
+        reasons = tuple(row for row in reason_rows(unassessed) if row[0] in map(str, _UNASSESSED))
+        cut = len(reasons) - _REASONS
         more = (("...", f"and {cut} more reasons: see each attribute"),) if cut > 0 else ()
-        parts.append(Facts((*rows[:_REASONS], *more), "Not assessed, and why"))
+        parts.append(Facts((*reasons[:_REASONS], *more), "Not assessed, and why"))
     return Section(title(audit), tuple(parts), str(audit.verdict or ""), "summary")
 
 

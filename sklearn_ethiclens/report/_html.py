@@ -114,7 +114,7 @@ def _environment() -> Any:
 
 
 def _render(name: str, **values: Any) -> str:
-    return str(_environment().get_template(name).render(**values)).lstrip()
+    return str(_environment().get_template(name).render(**values)).strip() + "\n"
 
 
 @cache

@@ -32,11 +32,12 @@ def render(audit: Any) -> bytes:
 
 def pdf(documents: Sequence[Sequence[Section]]) -> bytes:
     """Return documents as one PDF, as :func:`~sklearn_ethiclens.report._html.page` returns them as one page."""
-    html = _weasyprint().HTML(string=page(documents, script=False), url_fetcher=_fetch_nothing)
+    html = load_weasyprint().HTML(string=page(documents, script=False), url_fetcher=_fetch_nothing)
     return bytes(html.write_pdf(pdf_variant="pdf/ua-1", pdf_identifier=b"sklearn-ethiclens"))
 
 
-def _weasyprint() -> Any:
+def load_weasyprint() -> Any:
+    """Return the module, or raise with what is missing and how to get it."""
     try:
         import weasyprint
     except ImportError as error:

@@ -28,8 +28,8 @@ from sklearn_ethiclens.report._words import LIMITS, number, pvalue
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</style><b>x</b>", "{{ 7 * 7 }}", "$x$ & y"]
 OWN_TAGS = set(
-    "a article bdi body br button caption circle dd desc details div dl dt h1 h2 h3 h4 head html li line main meta nav p path rect "
-    "region script section small span style summary svg table tbody td text th thead title tr ul wbr".split()
+    "a article bdi body br button caption circle dd desc details div dl dt h1 h2 h3 h4 head html li line main meta nav p "
+    "path rect region script section small span style summary svg table tbody td text th thead title tr ul wbr".split()
 )
 
 

@@ -230,6 +230,15 @@ def test_many_comparisons_leave_the_descriptive_ones_to_the_table_of_all():
     assert len(rows_of(found.report("html"), "Every finding in a row, the judged ones first")) == len(found.findings)
 
 
+def test_of_many_alike_reasons_some_are_named_and_the_others_counted():
+    found = drawn([f"g{i}" for i in range(20)], n=6000, n_resamples=100, metrics=["disparate_impact"])
+    alike = [f for f in found.flagged if f.metric == "disparate_impact" and f.reason == "the interval lies below 0.8"]
+    assert len(alike) > 6
+    named = "; ".join(f"{f.group} against {f.reference}" for f in alike[:6])
+    expected = f"disparate_impact of {named} and {len(alike) - 6} more: the interval lies below 0.8"
+    assert expected in words(found.report("html"))
+
+
 def test_several_audits_make_one_page(three, extremes):
     text = page([document(three), document(extremes)])
     read = Reader(text)

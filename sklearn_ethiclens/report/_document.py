@@ -52,6 +52,7 @@ from sklearn_ethiclens.report._words import (
 )
 
 _REASONS = 8  # at the top; the others stand with their attribute
+_NAMED = 6  # comparisons with the same reason; the drawing has the verdict of each
 _UNASSESSED = (Verdict.INSUFFICIENT_DATA, Verdict.UNDEFINED)
 _DECIDED = (Verdict.FLAGGED, Verdict.INCONCLUSIVE, Verdict.CLEARED)
 
@@ -120,7 +121,7 @@ def _summary(audit: Any) -> Section:
         parts.append(Table(header, (("", rows),), 1, "The worst comparison of each attribute and judged metric"))
     unassessed = [f for f in audit.judged if f.verdict in _UNASSESSED]
     if unassessed:
-        reasons = tuple(row for row in reason_rows(unassessed) if row[0] in map(str, _UNASSESSED))
+        reasons = tuple(row for row in reason_rows(unassessed, _NAMED) if row[0] in map(str, _UNASSESSED))
         cut = len(reasons) - _REASONS
         more = (("...", f"and {cut} more reasons: see each attribute"),) if cut > 0 else ()
         parts.append(Facts((*reasons[:_REASONS], *more), "Not assessed, and why"))
@@ -175,7 +176,7 @@ def _by_attribute(audit: Any, attributes: tuple[str, ...], rates: Any, key: str,
     called = "Judged comparisons" if judged else "Comparisons"
     if main:
         parts.append(forest(main, audit.policy, f"{called} by {label(name)}", KEY))
-    reasons = reason_rows(shown)
+    reasons = reason_rows(shown, _NAMED)
     if reasons:
         facts = Facts(reasons, f"Reasons by {label(name)}")
         parts.append(facts if len(reasons) <= MANY else Folded(f"Reasons ({len(reasons)})", (facts,)))

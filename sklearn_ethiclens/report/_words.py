@@ -492,8 +492,11 @@ def tests_line(audit: Any, key: Any) -> str:
     return f"Chi-square over all groups, p (not adjusted): {', '.join(words)}." if words else ""
 
 
-def reason_rows(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
-    """Return why each judged finding is not cleared, and why a shown one has no value; alike ones joined."""
+def reason_rows(findings: Sequence[Finding], named: int | None = None) -> tuple[tuple[str, str], ...]:
+    """Return why each judged finding is not cleared, and why a shown one has no value; alike ones joined.
+
+    Of comparisons with the same reason ``named`` are named and the others counted; all by default.
+    """
     metrics: dict[tuple[str, str, str], list[str]] = {}
     judged = [f for f in findings if f.threshold is not None]
     said = {(who_of(f), f.reason) for f in judged}
@@ -514,7 +517,10 @@ def reason_rows(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
     order = [*map(str, Verdict), _CALIBRATED, "left out", DESCRIPTIVE]
     rows = sorted(groups.items(), key=lambda row: order.index(row[0][0]))
     return tuple(
-        (verdict, f"{f'{names} of ' if names else ''}{'; '.join(where)}: {reason.removeprefix('left out: ')}")
+        (
+            verdict,
+            f"{f'{names} of ' if names else ''}{some(where, named or len(where), '; ')}: {reason.removeprefix('left out: ')}",
+        )
         for (verdict, names, reason), where in rows
     )
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import combinations
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, overload
 from warnings import warn
 
 import joblib
@@ -21,6 +23,7 @@ import sklearn
 from sklearn_ethiclens._assess import Settings, assess
 from sklearn_ethiclens._assess_scores import KEY as SCORES
 from sklearn_ethiclens._assess_scores import STORED, assess_scores
+from sklearn_ethiclens._files import write_whole
 from sklearn_ethiclens._findings import (
     Assessment,
     Finding,
@@ -51,7 +54,9 @@ from sklearn_ethiclens.metrics._scores import SCORE_METRICS, find_metric
 from sklearn_ethiclens.plotting import DisparityDisplay, draw
 from sklearn_ethiclens.policy import Policy, Verdict, get_policy, overall_verdict
 from sklearn_ethiclens.presets import get_preset
-from sklearn_ethiclens.report import add_to_card, render
+from sklearn_ethiclens.report import SUFFIXES, add_to_card, render
+from sklearn_ethiclens.report._html import notebook
+from sklearn_ethiclens.report._notebook import NotebookDisplay
 
 SCHEMA = "sklearn-ethiclens/audit/1"
 _ABSOLUTE_GAPS = ("equalized_odds_difference", "average_odds_error")
@@ -59,7 +64,7 @@ _WARNED = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Audit:
+class Audit(NotebookDisplay):
     """What was found, on what data, under which policy.
 
     Made by :func:`audit` or :func:`audit_tally`; frozen and picklable. It keeps its tally, so that it can be judged again
@@ -435,18 +440,53 @@ class Audit:
         return pd.DataFrame(rows, columns=["attribute", "metric", "compared", "largest_deviation"])
 
     # ---------------------------------------------------------------------------------------------------------- reporting
-    def report(self, format: str = "text", **options: Any) -> str:
-        """Return the audit in words.
+    @overload
+    def report(self, format: Literal["text", "html", "json"] = "text", **options: Any) -> str: ...
+    @overload
+    def report(self, format: Literal["pdf"], **options: Any) -> bytes: ...
+    @overload
+    def report(self, format: str | os.PathLike[str], **options: Any) -> Any: ...
+    def report(self, format: str | os.PathLike[str] = "text", **options: Any) -> Any:
+        """Return the audit in words, or write it to a file.
 
         Parameters
         ----------
-        format : {"text", "html", "markdown", "model_card", "datasheet", "json"}
-            A scorecard for a terminal, an HTML fragment, the scorecard for a pull request, a model card or a datasheet of the
-            audited rows (both Markdown), or :meth:`to_json`.
+        format : {"text", "html", "pdf", "markdown", "model_card", "datasheet", "json"} or path
+            A scorecard for a terminal, a page that loads nothing from outside, the same on paper, the scorecard for a pull
+            request, a model card or a datasheet of the audited rows (both Markdown), or :meth:`to_json`. A name that ends in
+            .txt, .html, .pdf, .md or .json, and any path object, is a file to write.
         **options
-            Of the format.
+            Of the format: "text" takes ``width`` and ``color``.
+
+        Returns
+        -------
+        str, bytes of "pdf", or Path of a file written
+            Byte-identical for the same audit. Of a JSON file alone the facts in :attr:`run` are a part.
+
+        Raises
+        ------
+        ValueError
+            If there is no such format, or a file's name does not say which.
+        ImportError
+            If a PDF is asked for and WeasyPrint is missing: ``pip install "sklearn-ethiclens[report]"``.
+
+        Examples
+        --------
+        >>> tally = Tally.from_counts({"F": {"n": 500, "selected": 150}, "M": {"n": 500, "selected": 250}}, attribute="sex")
+        >>> audit_tally(tally).report("html").splitlines()[0]
+        '<!DOCTYPE html>'
         """
-        return self.to_json() if format == "json" else render(self, format, **options)
+        path = Path(format)
+        if isinstance(format, str) and not path.suffix:
+            return self.to_json(**options) if format == "json" else render(self, format, **options)
+        kind = "json" if path.suffix.lower() == ".json" else SUFFIXES.get(path.suffix.lower())
+        if kind is None:
+            raise ValueError(
+                f"the name of a report's file must end in one of {[*SUFFIXES, '.json']}; got {os.fspath(format)!r}."
+            )
+        said = self.report(kind, **options)
+        write_whole(path, said if isinstance(said, bytes) else said.encode("utf-8", "backslashreplace"))
+        return path
 
     def add_to_card(self, card: Any) -> Any:
         """Add what the audit knows to a model card of skops, and return the card.
@@ -491,8 +531,8 @@ class Audit:
             f"under {self.policy.name!r}, {len(self.flagged)} flagged of {len(self.judged)} judged>"
         )
 
-    def _repr_html_(self) -> str:
-        return self.report("html")
+    def _as_fragment(self) -> str:
+        return notebook(self)
 
     # ------------------------------------------------------------------------------------------------------------ storing
     def to_dict(self) -> dict[str, Any]:

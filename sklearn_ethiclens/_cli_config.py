@@ -23,7 +23,18 @@ from sklearn_ethiclens.individual import consistency_score, matched_pairs
 
 # Options that say where to write, when to fail and what may be loaded; all others say what is audited, as the configuration does.
 BESIDE = frozenset(
-    {"config_file", "compat_file", "json_file", "html_file", "verify", "fail_on", "quiet", "trust", "allow_pickle"}
+    {
+        "config_file",
+        "compat_file",
+        "json_file",
+        "html_file",
+        "pdf_file",
+        "verify",
+        "fail_on",
+        "quiet",
+        "trust",
+        "allow_pickle",
+    }
 )
 _RENAMED = {
     "german-credit": {"gender": "sex", "age_group": "age", "credit_risk": "credit"},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,11 +29,13 @@ from sklearn_ethiclens._cli_common import (
     spoken_warnings,
     width,
 )
+from sklearn_ethiclens._files import write_whole
 from sklearn_ethiclens._findings import Section
 from sklearn_ethiclens._validation import as_scalar, listing, show
 from sklearn_ethiclens.counterfactual import STRATEGIES, CounterfactualAudit, CounterfactualProbe
+from sklearn_ethiclens.counterfactual._words import sections
 from sklearn_ethiclens.datasets import DATASETS
-from sklearn_ethiclens.datasets._download import write_whole
+from sklearn_ethiclens.report._html import page
 from sklearn_ethiclens.report._words import label
 
 _NAMES = {"compas": "COMPAS", "german-credit": "German Credit"}
@@ -109,7 +110,7 @@ def probe_command(
             if json_file is not None:
                 write_whole(Path(json_file), text.encode("utf-8", "backslashreplace"))
         if html_file is not None:
-            write_whole(html_file, _page(found).encode("utf-8", "backslashreplace"))
+            write_whole(html_file, page([sections(found)]).encode())
 
 
 # ------------------------------------------------------------------------------------------------------------- sources
@@ -291,12 +292,3 @@ def _targets(texts: Sequence[str] | None, names: Sequence[str], X: pd.DataFrame)
             raise ValueError(f"--to must be COL=VALUE with COL among {listing(list(names))}; got {text!r}.")
         targets[name] = match_label(value, [as_scalar(v) for v in X[name].dropna().unique()])
     return {name: targets.get(name, "swap") for name in names} if targets else "swap"
-
-
-# ------------------------------------------------------------------------------------------------------------- output
-def _page(found: CounterfactualAudit) -> str:
-    name = escape(str(found.provenance["data"].get("name", "")))
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Counterfactuals of {name}</title></head>\n'
-        f"<body>\n{found.report('html')}\n</body>\n</html>\n"
-    )

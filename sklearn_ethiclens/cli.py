@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from html import escape
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -45,6 +44,7 @@ from sklearn_ethiclens._cli_common import (
 )
 from sklearn_ethiclens._cli_config import as_text, check_target, digest_of, read_configuration, with_glassalpha
 from sklearn_ethiclens._cli_probe import counterfactual_part, probe_command
+from sklearn_ethiclens._files import write_whole
 from sklearn_ethiclens._findings import Section as FurtherSection
 from sklearn_ethiclens._frames import (
     ENGINES,
@@ -61,11 +61,13 @@ from sklearn_ethiclens._validation import as_scalar, listing, show
 from sklearn_ethiclens.compat import AuditConfig, to_glassalpha
 from sklearn_ethiclens.counterfactual import CounterfactualAudit
 from sklearn_ethiclens.datasets import DATASETS, Protocol, acs_income_protocol, compas_protocol, german_credit_protocol
-from sklearn_ethiclens.datasets._download import write_whole
 from sklearn_ethiclens.metrics._definitions import ALIASES, METRICS, Metric
 from sklearn_ethiclens.metrics._scores import SCORE_METRICS, ScoreMetric, above_median, find_metric
 from sklearn_ethiclens.policy import POLICIES, get_policy
 from sklearn_ethiclens.presets import NO_CERTIFICATE, PRESETS, Preset, get_preset
+from sklearn_ethiclens.report._document import document
+from sklearn_ethiclens.report._html import page
+from sklearn_ethiclens.report._pdf import load_weasyprint, pdf
 from sklearn_ethiclens.report._text import lay_out
 from sklearn_ethiclens.report._words import Facts, Paragraph, Section, Table, label, policy_facts
 
@@ -97,7 +99,8 @@ PresetName = Annotated[
     str | None, typer.Option("--preset", metavar="NAME", help="Facts that a regulator's rule asks for; see `presets`.")
 ]
 JsonFile = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the audit as JSON; - is stdout.")]
-HtmlFile = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the scorecard as HTML.")]
+HtmlFile = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the report as HTML.")]
+PdfFile = Annotated[Path | None, typer.Option("--pdf", metavar="FILE", help="Write the report as PDF.")]
 FailOn = Annotated[
     str, typer.Option("--fail-on", metavar="STATES", help=f"Exit with 1 on any of {','.join(STATES)}, or none.")
 ]
@@ -173,6 +176,7 @@ def audit(
     compat_file: Annotated[
         Path | None, typer.Option("--compat-json", metavar="FILE", help="Write the audit in the layout of GlassAlpha.")
     ] = None,
+    pdf_file: PdfFile = None,
     verify: Annotated[bool, typer.Option("--verify", help="Compute all rates again with fairlearn.")] = False,
     fail_on: FailOn = "flagged",
     quiet: Quiet = False,
@@ -181,6 +185,9 @@ def audit(
     with one_line_errors():
         states, shown = _states(fail_on), None if preset is None else get_preset(preset)
         chosen = get_policy(policy or (shown and shown.policy) or "ethiclens")
+        states, chosen = _states(fail_on), get_policy(policy)
+        if pdf_file is not None:
+            load_weasyprint()  # says what is missing before the work is done
         started = time.perf_counter()
         combinations: Any = int(intersections) if intersections and intersections.isdecimal() else intersections
         audits, documents = [], []
@@ -238,8 +245,8 @@ def audit(
                 if config is not None and config_file is not None:
                     told = None if rows.asked is None else (rows.asked.stored, rows.asked.X)
                     made = made.annotate(config=digest_of(config_file))
-                    made, document = with_glassalpha(made, config, rows.groups, rows.y_pred, told, found)
-                    documents.append(document)
+                    made, exported = with_glassalpha(made, config, rows.groups, rows.y_pred, told, found)
+                    documents.append(exported)
                 elif compat_file is not None:
                     documents.append(to_glassalpha(made))
                 audits.append(made.annotate(run={**_clock(started), **rows.run}))
@@ -254,16 +261,19 @@ def rejudge(
     policy: Annotated[str, typer.Option("--policy", help="What is judged; see `policies`.")],
     json_file: JsonFile = None,
     html_file: HtmlFile = None,
+    pdf_file: PdfFile = None,
     fail_on: FailOn = "flagged",
     quiet: Quiet = False,
 ) -> None:
     """Judge a stored audit under another policy; the data are not needed."""
     with one_line_errors():
         states, chosen = _states(fail_on), get_policy(policy)
+        if pdf_file is not None:
+            load_weasyprint()  # says what is missing before the work is done
         started = time.perf_counter()
         with spoken_warnings(quiet):
             audits = [one.rejudge(chosen).annotate(run=_clock(started)) for one in _stored(stored)]
-        _finish(audits, states, json_file, html_file, quiet)
+        _finish(audits, states, json_file, html_file, pdf_file, quiet)
 
 
 app.command("probe")(probe_command)
@@ -780,6 +790,7 @@ def _finish(
     states: Sequence[str],
     json_file: str | None,
     html_file: Path | None,
+    pdf_file: Path | None,
     quiet: bool,
     verify: bool = False,
 ) -> None:
@@ -794,7 +805,9 @@ def _finish(
         if json_file is not None:
             write_whole(Path(json_file), text.encode("utf-8", "backslashreplace"))
     if html_file is not None:
-        write_whole(html_file, _page(audits).encode("utf-8", "backslashreplace"))
+        write_whole(html_file, page([document(one) for one in audits]).encode("utf-8", "backslashreplace"))
+    if pdf_file is not None:
+        write_whole(pdf_file, pdf([document(one, condensed=True) for one in audits]))
     if verify:
         _verify(audits, quiet, to_stderr=json_file == "-")
     judging = [one for one in audits if one.policy.rules]
@@ -823,15 +836,6 @@ def _verify(audits: Sequence[Audit], quiet: bool, to_stderr: bool) -> None:
         raise ValueError(
             f"rates deviate from fairlearn's by {largest:.1e}, more than {TOLERANCE:.0e}: please report it."
         )
-
-
-def _page(audits: Sequence[Audit]) -> str:
-    name = escape(str(audits[0].provenance["data"].get("name", "")))
-    body = "\n".join(one.report("html") for one in audits)
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Audit of {name}</title></head>\n'
-        f"<body>\n{body}\n</body>\n</html>\n"
-    )
 
 
 def _show(section: Section, *, to_stderr: bool = False, apart: bool = False) -> None:

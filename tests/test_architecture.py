@@ -13,7 +13,7 @@ SOURCE = Path(sklearn_ethiclens.__file__).parent
 # A module imports from rooms of strictly lower rank only; the modules of one room may import one another.
 ROOMS = {
     -1: ["_version", "exceptions"],  # names only, known everywhere
-    0: ["_validation", "_progress"],
+    0: ["_validation", "_progress", "_files"],
     1: ["_score_tally", "_weights", "_design"],
     2: ["_frames"],
     3: ["_tally"],

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 from sklearn_ethiclens import METRICS, POLICIES, Audit, _cli_common, audit, cli
 from sklearn_ethiclens.cli import app, main
 from sklearn_ethiclens.datasets import DATASETS, compas_protocol, german_credit_protocol
+from sklearn_ethiclens.report._pdf import load_weasyprint
 from tests._shared import data_file
 
 FEW = ("--n-resamples", "200")
@@ -306,6 +307,27 @@ def test_json_and_html_files_are_whole(run, predictions, tmp_path):
     assert Audit.from_json(audit_file.read_text(encoding="utf-8")).report() == out
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert 'class="sklearn-ethiclens"' in page.read_text(encoding="utf-8")
+
+
+def test_three_files_at_once_say_the_same(run, predictions, tmp_path):
+    try:
+        load_weasyprint()
+    except ImportError as error:
+        pytest.skip(str(error))
+    files = {kind: tmp_path / f"r.{kind}" for kind in ("json", "html", "pdf")}
+    code, out, err = run(*columns(predictions), *(word for kind, path in files.items() for word in (f"--{kind}", path)))
+    assert (code, err) == (1, "")
+    made = Audit.from_json(files["json"].read_text(encoding="utf-8"))
+    assert files["html"].read_text(encoding="utf-8") == made.report("html")
+    assert files["pdf"].read_bytes() == made.report("pdf")
+
+
+def test_a_pdf_without_weasyprint_is_refused_before_the_audit(run, predictions, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "weasyprint", None)
+    code, out, err = run(*columns(predictions), "--pdf", tmp_path / "r.pdf", "--html", tmp_path / "r.html")
+    assert (code, out) == (2, "")
+    assert err == 'error: a PDF needs WeasyPrint: pip install "sklearn-ethiclens[report]"\n'
+    assert not (tmp_path / "r.html").exists()
 
 
 def test_options_of_the_audit_reach_it(run, predictions):

@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 
 from sklearn_ethiclens import datasets
+from sklearn_ethiclens._files import write_whole
 from sklearn_ethiclens.datasets import (
     DATASETS,
     compas_protocol,
@@ -28,7 +29,7 @@ from sklearn_ethiclens.datasets import (
     load_german_credit,
 )
 from sklearn_ethiclens.datasets import _compas as compas
-from sklearn_ethiclens.datasets._download import RemoteFile, download, write_whole
+from sklearn_ethiclens.datasets._download import RemoteFile, download
 
 # By its path: with --import-mode=importlib, older pytest finds neither `_shared` nor `tests._shared`.
 SHARED = runpy.run_path(str(Path(__file__).with_name("_shared.py")))

@@ -18,6 +18,7 @@ from sklearn_ethiclens.counterfactual._strategies import get_strategy
 from sklearn_ethiclens.counterfactual._words import BANDS, render, section
 from sklearn_ethiclens.exceptions import FairnessGateError
 from sklearn_ethiclens.plotting import CounterfactualDisplay
+from sklearn_ethiclens.report._notebook import NotebookDisplay
 
 __all__ = ["BANDS", "CounterfactualAudit", "PairFinding"]
 
@@ -108,7 +109,7 @@ _ROW_COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False)
-class CounterfactualAudit:
+class CounterfactualAudit(NotebookDisplay):
     """What a model does with the sensitive features themselves; made by :meth:`CounterfactualProbe.audit`.
 
     Frozen and picklable, with a JSON round trip. It is no audit of groups: a model that never reads an attribute changes
@@ -288,8 +289,8 @@ class CounterfactualAudit:
             f"strategy {self.strategy!r} ({summary}): {said or 'no pairs'}>"
         )
 
-    def _repr_html_(self) -> str:
-        return self.report("html")
+    def _as_fragment(self) -> str:
+        return str(self.report("html"))
 
     # ---------------------------------------------------------------------------------------------------------- storing
     def to_dict(self) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sklearn_ethiclens._files import write_whole
 from sklearn_ethiclens.datasets._acs_codes import STATES
-from sklearn_ethiclens.datasets._download import DATA_VARIABLE, RemoteFile, download, get_data_home, write_whole
+from sklearn_ethiclens.datasets._download import DATA_VARIABLE, RemoteFile, download, get_data_home
 
 BASE_URL = "https://www2.census.gov/programs-surveys/acs/data/pums"
 _FIRST_PSAM_YEAR = 2017  # files before are named ss16pwy.csv

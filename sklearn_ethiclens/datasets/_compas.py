@@ -10,7 +10,8 @@ from pathlib import Path
 import pandas as pd
 from sklearn.utils import Bunch
 
-from sklearn_ethiclens.datasets._download import DATA_VARIABLE, RemoteFile, download, get_data_home, write_whole
+from sklearn_ethiclens._files import write_whole
+from sklearn_ethiclens.datasets._download import DATA_VARIABLE, RemoteFile, download, get_data_home
 
 CACHE_NAME = "compas-two-years.csv"
 UPSTREAM = RemoteFile(

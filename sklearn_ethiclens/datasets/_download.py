@@ -1,13 +1,11 @@
-"""Download one file within a time limit, check it, and write it whole or not at all."""
+"""Download one file within a time limit, and check it."""
 
 import hashlib
 import os
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
-from uuid import uuid4
 
 HOME_VARIABLE = "SKLEARN_ETHICLENS_HOME"
 DATA_VARIABLE = "SKLEARN_ETHICLENS_DATA"  # a folder of files that are at hand: read first, never written to
@@ -151,16 +149,3 @@ def _check(content: bytes, remote: RemoteFile) -> None:
     found = hashlib.sha256(content).hexdigest()
     if remote.sha256 is not None and found != remote.sha256:
         raise _TransferError(f"the file must have SHA-256 {remote.sha256}; got {found}")
-
-
-def write_whole(path: Path, content: bytes | Iterable[bytes]) -> None:
-    """Write a file, in one or in pieces, so that it appears whole or not at all; its folder is made if needed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{uuid4().hex}.part")  # not tempfile, whose files only their owner can read
-    try:
-        with part.open("wb") as file:
-            file.writelines([content] if isinstance(content, bytes) else content)
-        os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise

@@ -8,15 +8,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sklearn_ethiclens.report import _cards, _html, _markdown, _text
+from sklearn_ethiclens.report import _cards, _html, _markdown, _pdf, _text
 from sklearn_ethiclens.report._cards import add_to_card
 
-__all__ = ["FORMATS", "add_to_card", "render", "schema"]
+__all__ = ["FORMATS", "SUFFIXES", "add_to_card", "render", "schema"]
 
-FORMATS: Mapping[str, Callable[..., str]] = MappingProxyType(
+FORMATS: Mapping[str, Callable[..., str | bytes]] = MappingProxyType(
     {
         "text": _text.render,
         "html": _html.render,
+        "pdf": _pdf.render,
         "markdown": _markdown.render,
         "model_card": _cards.model_card,
         "datasheet": _cards.datasheet,
@@ -24,8 +25,13 @@ FORMATS: Mapping[str, Callable[..., str]] = MappingProxyType(
 )
 """The formats by name: a function of an audit, and of options of its own."""
 
+SUFFIXES: Mapping[str, str] = MappingProxyType(
+    {".txt": "text", ".html": "html", ".htm": "html", ".pdf": "pdf", ".md": "markdown"}
+)
+"""The format of a file by how its name ends."""
 
-def render(audit: Any, format: str = "text", **options: Any) -> str:
+
+def render(audit: Any, format: str = "text", **options: Any) -> str | bytes:
     """Return an audit in words.
 
     Parameters
@@ -39,7 +45,7 @@ def render(audit: Any, format: str = "text", **options: Any) -> str:
 
     Returns
     -------
-    str
+    str, or bytes of "pdf"
 
     Raises
     ------

@@ -21,7 +21,7 @@ from sklearn_ethiclens.policy import Policy, Rule, Verdict
 MANY = 12  # comparisons of an attribute beyond which companions are shown only where something is flagged
 _SHOWN = 8  # names in a sentence
 _FLAGGED = 6  # findings named at the top
-_DESCRIPTIVE = "descriptive"
+DESCRIPTIVE = "descriptive"
 _CALIBRATED = "calibrated"  # what that policy's methods say, where it differs
 _DECIDED = frozenset({str(Verdict.FLAGGED), str(Verdict.CLEARED)})
 _DISGUISES = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -73,6 +73,7 @@ class Facts:
 
     kind: ClassVar[str] = "facts"
     rows: tuple[tuple[str, str], ...]
+    caption: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ class Table:
     """Rows under a header, in blocks of their own heading (none if empty); a cell may have several lines.
 
     ``keys`` is the number of leading columns that say whose a row is: they are repeated where a table is too wide for one line
-    and goes on below. With 0, the widest column gives way instead.
+    and goes on below. With 0, the widest column gives way instead. ``sortable`` and ``filterable``: readers may want to do so,
+    where the format lets them. ``form``: its empty cells are to be filled in by hand.
     """
 
     kind: ClassVar[str] = "table"
@@ -88,6 +90,9 @@ class Table:
     blocks: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
     keys: int = 0
     caption: str = ""
+    sortable: bool = False
+    filterable: bool = False
+    form: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,11 +116,12 @@ Part = Facts | Table | Paragraph | Items
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and its parts."""
+    """A heading and its parts; ``key`` is what it is about, in a word."""
 
     title: str
-    parts: tuple[Part, ...]
+    parts: tuple[Any, ...]
     verdict: str = ""
+    key: str = ""
 
 
 # ------------------------------------------------------------------------------------------------- labels and numbers
@@ -172,14 +178,15 @@ def _pair(group: Any, reference: Any) -> str:
     return f"{label(group)} against {label(reference)}"
 
 
-def _who(finding: Finding) -> str:
+def who_of(finding: Finding) -> str:
     """Return whom a comparison is of; the two extremes, for a number of all groups."""
     if metric_kind(finding.metric) == "overall":
         return f"all groups, {label(finding.group)} lowest, {label(finding.reference)} highest"
     return _pair(finding.group, finding.reference)
 
 
-def _key(attributes: Sequence[str]) -> Any:
+def key_of(attributes: Sequence[str]) -> Any:
+    """Return what findings call these attributes."""
     return attributes[0] if len(attributes) == 1 else tuple(attributes)
 
 
@@ -213,39 +220,49 @@ def scorecard(audit: Any) -> tuple[Section, ...]:
 
 def chapters(audit: Any) -> dict[str, tuple[Section, ...]]:
     """Return the same by what they are: "head", "attributes", "summary", "size", "power", "further", "limits", "provenance"."""
-    rates = _rates_by_group(audit)
+    rates = rates_by_group(audit)
     return {
         "head": (Section(title(audit), (_facts(audit),), str(audit.verdict or "")),),
-        "attributes": tuple(_attribute(audit, tuple(attributes), rates) for attributes in audit.plan),
-        "summary": (Section("Summary", (Facts(_headlines(audit)),)),) if audit.policy.rules else (),
-        "size": _size(audit),
-        "power": _power(audit),
+        "attributes": tuple(_by_attribute(audit, tuple(attributes), rates) for attributes in audit.plan),
+        "summary": (Section("Summary", (Facts(headline_facts(audit)),)),) if audit.policy.rules else (),
+        "size": size_sections(audit),
+        "power": power_sections(audit),
         "further": tuple(map(further, audit.sections)),
-        "limits": (Section("What this does not show", (Items((*_limits(audit.policy), *_base_rates(audit, rates))),)),),
+        "limits": (Section("What this does not show", (Items((*limits(audit.policy), *base_rates(audit, rates))),)),),
         "provenance": (Section("Provenance", (Paragraph(_provenance(audit)),)),),
     }
 
 
 def _facts(audit: Any) -> Facts:
-    data, policy = audit.provenance["data"], audit.policy
-    rows = [("Result", _tallied(audit))]
-    rows += [("Caution", IGNORES)] if policy.ignores_uncertainty else []
-    rows += [("Flagged", f"{_where(f)}: {f.metric} {_value(f).strip()}") for f in audit.flagged[:_FLAGGED]]
+    result = result_facts(audit)
+    flagged = [("Flagged", f"{where_of(f)}: {f.metric} {value_of(f).strip()}") for f in audit.flagged[:_FLAGGED]]
     if len(audit.flagged) > _FLAGGED:
-        rows.append(("Flagged", f"and {len(audit.flagged) - _FLAGGED} more"))
+        flagged.append(("Flagged", f"and {len(audit.flagged) - _FLAGGED} more"))
+    beside = [("Calibrated", said)] if (said := beside_line(audit)) else []
+    return Facts((*result, *flagged, *setting_facts(audit), *beside))
+
+
+def result_facts(audit: Any) -> tuple[tuple[str, str], ...]:
+    """Return how many findings have which verdict, and a caution where the policy calls for one."""
+    caution = (("Caution", IGNORES),) if audit.policy.ignores_uncertainty else ()
+    return (("Result", _tallied(audit)), *caution)
+
+
+def setting_facts(audit: Any) -> tuple[tuple[str, str], ...]:
+    """Return what was audited: data, model, what a decision means, policy and methods."""
+    data, policy = audit.provenance["data"], audit.policy
     weighted = f", weighted (sum of weights {data['sum_of_weights']:.6g})" if "sum_of_weights" in data else ""
-    rows.append(("Data", f"{label(data['name']) + ', ' if data.get('name') else ''}{data['n_rows']} rows{weighted}"))
+    rows = [("Data", f"{label(data['name']) + ', ' if data.get('name') else ''}{data['n_rows']} rows{weighted}")]
     if data.get("model"):
         rows.append(("Model", str(data["model"])))
     rows += [("Note", str(note)) for note in data.get("notes", ())]
     rows.append(("Decision", _polarity(audit)))
     rows.append(("Policy", f"{policy.name}: {policy.description}"))
     rows += [(key, text) for key, text in _rules(policy) if text]
-    rows += [("Calibrated", said)] if (said := _beside(audit)) else []
-    return Facts(tuple(rows))
+    return tuple(rows)
 
 
-def _beside(audit: Any) -> str:
+def beside_line(audit: Any) -> str:
     """Return how the calibrated methods judge the same comparisons; nothing where they are the policy's own."""
     limited = {limit.metric for limit in limits_of(audit.policy.rules)}
     comparisons = [f for f in audit.judged if f.metric in limited]
@@ -269,8 +286,9 @@ def _tallied(audit: Any) -> str:
     return f"of {len(found)} judged findings: {', '.join(counts)}" if found else "there was nothing to judge"
 
 
-def _where(finding: Finding) -> str:
-    return f"{label(finding.attribute)}: {_who(finding)}"
+def where_of(finding: Finding) -> str:
+    """Return the attribute and whom a comparison is of."""
+    return f"{label(finding.attribute)}: {who_of(finding)}"
 
 
 def _polarity(audit: Any) -> str:
@@ -301,25 +319,38 @@ def policy_facts(policy: Policy) -> Facts:
 
 def _rules(policy: Policy) -> tuple[tuple[str, str], ...]:
     """Return what is judged, from how many rows on, and how."""
-    judged = "; ".join(_rule(rule) for rule in policy.rules)
+    judged = "; ".join(rule_words(rule) for rule in policy.rules)
     floors = ", ".join(f"{n} {'rows' if name == 'total' else name}" for name, n in policy.floors.items())
     return (
         ("Judged", judged),
         ("Floors", f"{floors}, in both groups of a comparison" if floors else ""),
-        ("Intervals", _methods(policy)),
+        ("Intervals", methods_line(policy)),
     )
 
 
-def _rule(rule: Rule) -> str:
+def rule_words(rule: Rule) -> str:
+    """Return a rule in words, its elevated zone too."""
     elevated = "" if rule.elevated is None else f" (elevated from {rule.elevated:g})"
     return f"{rule.describe()}{elevated}"
+
+
+def limit_words(rule: Rule) -> str:
+    """Return the limits of a rule in words, without the name of its metric.
+
+    Examples
+    --------
+    >>> limit_words(Rule("disparate_impact", 0.8)), limit_words(Rule("selection_rate_difference", maximum=0.1, absolute=True))
+    ('>= 0.8', 'size <= 0.1')
+    """
+    return rule_words(rule).replace(f"|{rule.metric}|", "size").removeprefix(f"{rule.metric} ")
 
 
 def _above(policy: Policy) -> str:
     return " above the floor" if "total" in policy.floors else ""
 
 
-def _methods(policy: Policy) -> str:
+def methods_line(policy: Policy) -> str:
+    """Return how a policy makes intervals and adjusts p-values."""
     return (
         f"{policy.confidence_level * 100:g}% {_METHODS[policy.method]}, {policy.n_resamples} bootstrap replicates (groups: "
         f"Wilson); p-values adjusted over the comparisons of a metric ({_MULTIPLICITY[policy.multiplicity]})"
@@ -327,24 +358,24 @@ def _methods(policy: Policy) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------- an attribute
-def _attribute(audit: Any, attributes: tuple[str, ...], rates: Any) -> Section:
-    key = _key(attributes)
+def _by_attribute(audit: Any, attributes: tuple[str, ...], rates: Any) -> Section:
+    key = key_of(attributes)
     reference = next(r for r in audit.references if r.attribute == key)
     found = [f for f in audit.findings if f.attribute == key and metric_kind(f.metric) != "group"]
-    shown = [f for f in found if f.metric in _shown_metrics(audit, found) and _assessed(f)]
+    shown = [f for f in found if f.metric in shown_metrics(audit, found) and assessed(f)]
     table, left_out = _comparisons(audit, shown)
-    parts: list[Part] = [Paragraph(_reference(reference, audit.policy, len(rates[show(key)])))]
-    parts += [_groups(audit, show(key), rates), *map(Paragraph, _undefined_rates(show(key), rates))]
+    parts: list[Part] = [Paragraph(reference_line(reference, audit.policy, len(rates[show(key)])))]
+    parts += [groups_table(audit, show(key), rates), *map(Paragraph, undefined_rates(show(key), rates))]
     parts += [table] if table.blocks else []
     parts += [Paragraph(left_out)] if left_out else []
-    tests = _tests(audit, key)
+    tests = tests_line(audit, key)
     parts += [Paragraph(tests)] if tests else []
-    reasons = _reasons(shown)
+    reasons = reason_rows(shown)
     parts += [Facts(reasons)] if reasons else []
     return Section(f"By {label(key)}", tuple(parts))
 
 
-def _shown_metrics(audit: Any, found: Sequence[Finding]) -> tuple[str, ...]:
+def shown_metrics(audit: Any, found: Sequence[Finding]) -> tuple[str, ...]:
     """Return the metrics to show, the judged ones first."""
     judged = [f.metric for f in found if f.threshold is not None]
     rates = ("selection_rate_ratio",) if audit.outcome == "adverse" else ()
@@ -352,12 +383,13 @@ def _shown_metrics(audit: Any, found: Sequence[Finding]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*judged, *asked, *_COMPANIONS, *rates)))
 
 
-def _assessed(finding: Finding) -> bool:
+def assessed(finding: Finding) -> bool:
     """Tell whether a finding has something to show: its value, or at least a verdict of the policy."""
     return finding.threshold is not None or not isnan(finding.value) or finding.verdict is None
 
 
-def _reference(reference: Reference, policy: Policy, n_groups: int) -> str:
+def reference_line(reference: Reference, policy: Policy, n_groups: int) -> str:
+    """Return who the groups of an attribute are compared with, and how it came to be it."""
     who = label(reference.group)
     if n_groups < 2:
         return f"One group only, {who}: nothing can be compared."
@@ -375,7 +407,7 @@ def _reference(reference: Reference, policy: Policy, n_groups: int) -> str:
     return f"{chosen} {ALLOWED if policy.judges_together else INFLATES}"
 
 
-def _rates_by_group(audit: Any) -> dict[str, dict[str, dict[str, Any]]]:
+def rates_by_group(audit: Any) -> dict[str, dict[str, dict[str, Any]]]:
     """Return the rows of the table of rates by attribute, group and rate."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for row in audit.rates().itertuples(index=False):
@@ -383,7 +415,8 @@ def _rates_by_group(audit: Any) -> dict[str, dict[str, dict[str, Any]]]:
     return found
 
 
-def _groups(audit: Any, attribute: str, rates: Any) -> Table:
+def groups_table(audit: Any, attribute: str, rates: Any, *, apart: bool = False) -> Table:
+    """Return the rates of each group with their intervals; ``apart``: the number of rows in a column of its own."""
     groups = rates[attribute].values()
     columns = [name for name in _COLUMNS if name in next(iter(groups))]
     headings = dict(_COLUMNS)
@@ -392,8 +425,10 @@ def _groups(audit: Any, attribute: str, rates: Any) -> Table:
     rows = []
     for by_rate in groups:
         first = by_rate["selection_rate"]
-        rows.append((f"{label(first.group)}\nn={first.n}", *(_rate(by_rate[name]) for name in columns)))
-    return Table(("group\nrows", *(headings[name] for name in columns)), (("", tuple(rows)),))
+        head = (label(first.group), f"{first.n}") if apart else (f"{label(first.group)}\nn={first.n}",)
+        rows.append((*head, *(_rate(by_rate[name]) for name in columns)))
+    header = (*(("group", "rows") if apart else ("group\nrows",)), *(headings[name] for name in columns))
+    return Table(header, (("", tuple(rows)),))
 
 
 def _rate(row: Any) -> str:
@@ -408,7 +443,7 @@ def _short(end: float) -> str:
     return f"{end:.3f}".removeprefix("0")
 
 
-def _undefined_rates(attribute: str, rates: Any) -> list[str]:
+def undefined_rates(attribute: str, rates: Any) -> list[str]:
     """Return a sentence for each rate that is undefined in some groups, naming them."""
     said = []
     for rate in _COLUMNS:
@@ -421,11 +456,11 @@ def _undefined_rates(attribute: str, rates: Any) -> list[str]:
 
 def _comparisons(audit: Any, shown: Sequence[Finding]) -> tuple[Table, str]:
     """Return the table of comparisons, and a sentence on the rows that were left out of it."""
-    order = {name: i for i, name in enumerate(_shown_metrics(audit, shown))}
+    order = {name: i for i, name in enumerate(shown_metrics(audit, shown))}
     blocks: dict[str, list[Finding]] = {}
     for f in sorted(shown, key=lambda f: order[f.metric]):
-        if not _left_out(f):
-            blocks.setdefault(_who(f), []).append(f)
+        if not is_left_out(f):
+            blocks.setdefault(who_of(f), []).append(f)
     primary = [name for name in order if audit.policy.rule(name)] or ["disparate_impact"]
     cut = 0
     if len(blocks) > MANY:
@@ -440,62 +475,69 @@ def _comparisons(audit: Any, shown: Sequence[Finding]) -> tuple[Table, str]:
 
 
 def _row(finding: Finding) -> tuple[str, ...]:
-    verdict = _DESCRIPTIVE if finding.threshold is None or finding.verdict is None else str(finding.verdict)
-    return finding.metric, _value(finding), pvalue(finding.pvalue_adjusted), verdict
+    verdict = DESCRIPTIVE if finding.threshold is None or finding.verdict is None else str(finding.verdict)
+    return finding.metric, value_of(finding), pvalue(finding.pvalue_adjusted), verdict
 
 
-def _value(finding: Finding) -> str:
+def value_of(finding: Finding) -> str:
+    """Return a value with its interval, or that there is none."""
     if isnan(finding.value):
         return "no labels" if finding.reason == "no labels" else "undefined"
     return f"{number(finding.value):>6} {interval(finding.low, finding.high)}".rstrip()
 
 
-def _left_out(finding: Finding) -> bool:
+def is_left_out(finding: Finding) -> bool:
     """Tell whether the policy keeps a group out of comparisons."""
     return isnan(finding.value) and finding.reason.startswith(("left out: ", "unknown category"))
 
 
-def _tests(audit: Any, key: Any) -> str:
+def tests_line(audit: Any, key: Any) -> str:
     """Return the tests that all groups have the same rate, in a sentence."""
     rates = ("selection_rate", "base_rate", "true_positive_rate", "false_positive_rate", "precision")
     found = {
         test["rate"]: test["pvalue"]
         for test in audit.tests
-        if _key([test["attribute"]] if isinstance(test["attribute"], str) else test["attribute"]) == key
+        if key_of([test["attribute"]] if isinstance(test["attribute"], str) else test["attribute"]) == key
     }
     words = [f"{rate} {pvalue(found[rate])}" for rate in rates if rate in found and not isnan(found[rate])]
     return f"Chi-square over all groups, p (not adjusted): {', '.join(words)}." if words else ""
 
 
-def _reasons(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
-    """Return why each judged finding is not cleared, and why a shown one has no value; alike ones joined."""
+def reason_rows(findings: Sequence[Finding], named: int | None = None) -> tuple[tuple[str, str], ...]:
+    """Return why each judged finding is not cleared, and why a shown one has no value; alike ones joined.
+
+    Of comparisons with the same reason ``named`` are named and the others counted; all by default.
+    """
     metrics: dict[tuple[str, str, str], list[str]] = {}
     judged = [f for f in findings if f.threshold is not None]
-    said = {(_who(f), f.reason) for f in judged}
+    said = {(who_of(f), f.reason) for f in judged}
     for f in (*judged, *(f for f in findings if f.threshold is None)):
-        if _left_out(f):
+        if is_left_out(f):
             metrics.setdefault((label(f.group), "left out", f.reason), [])
         elif f.threshold is not None and f.verdict is not Verdict.CLEARED:
-            metrics.setdefault((_who(f), str(f.verdict), f.reason), []).append(f.metric)
-        elif f.threshold is None and f.reason and (_who(f), f.reason) not in said:
+            metrics.setdefault((who_of(f), str(f.verdict), f.reason), []).append(f.metric)
+        elif f.threshold is None and f.reason and (who_of(f), f.reason) not in said:
             if isnan(f.value) or (not judged and isnan(f.low)):
-                metrics.setdefault((_who(f), _DESCRIPTIVE, f.reason), []).append(f.metric)
+                metrics.setdefault((who_of(f), DESCRIPTIVE, f.reason), []).append(f.metric)
     for f in judged:
         if f.calibrated and {f.calibrated.partition(":")[0], str(f.verdict)} & _DECIDED:
-            metrics.setdefault((_who(f), _CALIBRATED, f.calibrated), []).append(f.metric)
+            metrics.setdefault((who_of(f), _CALIBRATED, f.calibrated), []).append(f.metric)
     groups: dict[tuple[str, str, str], list[str]] = {}
     for (group, verdict, reason), names in metrics.items():
         groups.setdefault((verdict, ", ".join(names), reason), []).append(group)
-    order = [*map(str, Verdict), _CALIBRATED, "left out", _DESCRIPTIVE]
+    order = [*map(str, Verdict), _CALIBRATED, "left out", DESCRIPTIVE]
     rows = sorted(groups.items(), key=lambda row: order.index(row[0][0]))
     return tuple(
-        (verdict, f"{f'{names} of ' if names else ''}{'; '.join(where)}: {reason.removeprefix('left out: ')}")
+        (
+            verdict,
+            f"{f'{names} of ' if names else ''}{some(where, named or len(where), '; ')}: {reason.removeprefix('left out: ')}",
+        )
         for (verdict, names, reason), where in rows
     )
 
 
 # ---------------------------------------------------------------------------------------------------------------- below
-def _headlines(audit: Any) -> tuple[tuple[str, str], ...]:
+def headline_facts(audit: Any) -> tuple[tuple[str, str], ...]:
     composite, least = audit.composite, audit.minimum_disparate_impact
     band = f", {composite.band}" if composite.band else ""
     triage = "" if composite.value is None else f" {TRIAGE}"
@@ -512,19 +554,19 @@ def _headline(headline: Headline, band: str = "") -> str:
     return f"{number(headline.value)}{band} ({where})"
 
 
-def _size(audit: Any) -> tuple[Section, ...]:
+def size_sections(audit: Any) -> tuple[Section, ...]:
     notes = tuple(label(note) for note in audit.notes)
     return (Section("Size of groups", (Items(notes),)),) if notes else ()
 
 
-def _power(audit: Any) -> tuple[Section, ...]:
+def power_sections(audit: Any) -> tuple[Section, ...]:
     """Return the comparisons with little power, by how little; the weakest judged metric of each."""
-    pairs = [f for f in audit.findings if metric_kind(f.metric) == "pair" and not isnan(f.power) and not _left_out(f)]
+    pairs = [f for f in audit.findings if metric_kind(f.metric) == "pair" and not isnan(f.power) and not is_left_out(f)]
     judged = [f for f in pairs if f.threshold is not None]
     weakest: dict[str, Finding] = {}
     for f in judged or [f for f in pairs if f.metric in _COMPANIONS[:2]]:
-        if f.power < weakest.setdefault(_where(f), f).power:
-            weakest[_where(f)] = f
+        if f.power < weakest.setdefault(where_of(f), f).power:
+            weakest[where_of(f)] = f
     words: dict[str, list[str]] = {"insufficient": [], "marginal": []}
     for where, f in weakest.items():
         gap = "" if isnan(f.minimum_detectable) else f"; .80 from a gap of {number(f.minimum_detectable)}"
@@ -606,12 +648,12 @@ def cell(value: Any) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------------- limits
-def _limits(policy: Policy) -> tuple[str, ...]:
+def limits(policy: Policy) -> tuple[str, ...]:
     """Return what the numbers do not show; without a word on verdicts where the policy gives none."""
     return LIMITS if policy.rules else (UNJUDGED, *LIMITS[1:])
 
 
-def _base_rates(audit: Any, rates: Any) -> tuple[str, ...]:
+def base_rates(audit: Any, rates: Any) -> tuple[str, ...]:
     """Return which parities cannot hold together, for the comparisons whose base rates differ."""
     differing = []
     for f in audit.findings:
@@ -644,3 +686,22 @@ def _provenance(audit: Any) -> str:
             *([f"file sha256 {file[:12]}"] if file else []),
         ]
     )
+
+
+def provenance_rows(audit: Any) -> tuple[tuple[str, str], ...]:
+    """Return method and provenance in full: how it was computed, with what, of which data."""
+    known, policy = audit.provenance, audit.policy
+    file = known["data"].get("sha256")
+    libraries = ", ".join(f"{name} {version}" for name, version in known.get("libraries", {}).items())
+    rows = (
+        ("Methods", methods_line(policy)),
+        ("Source of the policy", policy.source),
+        ("Seed", str(audit.parameters["random_state"])),
+        ("Package", f"{known['package']['name']} {known['package']['version']}"),
+        ("Python", known["python"]),
+        ("System", known.get("system", "")),
+        ("Libraries", libraries),
+        ("SHA-256 of the tally", known["data"]["tally_sha256"]),
+        ("SHA-256 of the file", file or ""),
+    )
+    return tuple((key, text) for key, text in rows if text)

@@ -185,7 +185,6 @@ def audit(
     with one_line_errors():
         states, shown = _states(fail_on), None if preset is None else get_preset(preset)
         chosen = get_policy(policy or (shown and shown.policy) or "ethiclens")
-        states, chosen = _states(fail_on), get_policy(policy)
         if pdf_file is not None:
             load_weasyprint()  # says what is missing before the work is done
         started = time.perf_counter()
@@ -252,7 +251,7 @@ def audit(
                 audits.append(made.annotate(run={**_clock(started), **rows.run}))
             if compat_file is not None:
                 write_whole(compat_file, as_text(documents).encode("utf-8", "backslashreplace"))
-        _finish(audits, states, json_file, html_file, quiet, verify=verify)
+        _finish(audits, states, json_file, html_file, pdf_file, quiet, verify=verify)
 
 
 @app.command()

@@ -14,11 +14,11 @@ SOURCE = Path(sklearn_ethiclens.__file__).parent
 ROOMS = {
     -1: ["_version", "exceptions"],  # names only, known everywhere
     0: ["_validation", "_progress"],
-    1: ["_score_tally", "_frames", "_weights"],
+    1: ["_score_tally", "_frames", "_weights", "_design"],
     2: ["_tally"],
     3: ["metrics", "inference"],
     4: ["policy"],
-    5: ["_findings"],
+    5: ["_findings", "_design_forms"],
     6: ["_calibrated"],
     7: ["_assess", "_assess_scores", "_scan", "_strata", "report", "plotting"],
     8: ["_audit"],

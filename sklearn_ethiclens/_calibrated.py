@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from sklearn_ethiclens._design_forms import design_form
 from sklearn_ethiclens.inference._gap_intervals import (
     absolute_bounds,
     largest_gap_interval,
@@ -40,7 +41,7 @@ from sklearn_ethiclens.inference._scores import mover_difference_interval
 from sklearn_ethiclens.inference._studentised import Estimates, log_ratio, rate_difference
 from sklearn_ethiclens.inference._tests import adjust_pvalues
 from sklearn_ethiclens.metrics._definitions import METRICS, Metric
-from sklearn_ethiclens.metrics._rates import Confusion, Floats, divide
+from sklearn_ethiclens.metrics._rates import Confusion, DesignConfusion, Floats, divide
 from sklearn_ethiclens.policy import POLICIES, Policy, Rule
 
 _FAR_INSIDE = -2.0  # a limit kept with this much room is not near the boundary, and no part of the family (selection)
@@ -88,6 +89,8 @@ def closed_form(
         Arrays of shape (n,); NaN where a denominator is empty.
     name : str
     """
+    if isinstance(confusion, DesignConfusion):
+        return design_form(metric, confusion, groups, at, confidence_level)
     if not is_of_rates(metric):
         return _index_form(metric, confusion, groups, at, confidence_level)
     pairs = [confusion.proportion(rate) for rate in metric.rates]
@@ -189,7 +192,8 @@ class Examined:
 def _estimate(limit: Limit, confusion: Confusion, groups: NDArray[np.intp], at: int) -> Estimates:
     count, nobs = confusion.proportion(limit.rate)
     function = log_ratio if limit.scale == "ratio" else rate_difference
-    return function(count[groups], nobs[groups], count[[at]], nobs[[at]])
+    value, error = function(count[groups], nobs[groups], count[[at]], nobs[[at]])
+    return Estimates(value, error * confusion.shared(limit.rate, groups, at, ratio=limit.scale == "ratio"))
 
 
 def _examine(limit: Limit, confusion: Confusion, groups: NDArray[np.intp], at: int) -> Examined:
@@ -342,7 +346,8 @@ def adjusted_pvalues(evidence: Sequence[Evidence]) -> list[dict[tuple[str, int],
         for number, examined in enumerate(one.examined):
             for i, (group, statistic) in enumerate(zip(examined.groups.tolist(), examined.statistic, strict=True)):
                 if (pvalue := pvalues.get((number, i))) is None:
-                    pvalue = 1.0 if rest is None else (1 + np.count_nonzero(rest >= statistic)) / (rest.size + 1)
+                    untested = rest is None or np.isnan(statistic)  # a design can give a comparison no variance
+                    pvalue = 1.0 if untested else (1 + np.count_nonzero(rest >= statistic)) / (rest.size + 1)
                     pvalue = max(least, pvalue)
                 key = examined.limit.metric, group
                 by_comparison[key] = min(by_comparison.get(key, 1.0), pvalue)

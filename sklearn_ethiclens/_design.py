@@ -146,7 +146,11 @@ class SurveyDesign:
         return cls(REPLICATES, scale * (deviations.T @ deviations), len(deviations) - 1, deviations=deviations)
 
     def __repr__(self) -> str:
-        size = f"{self.n_units} units in {self.n_strata} strata" if self.n_units else f"{self.dof + 1} replicates"
+        size = (
+            f"{self.n_units} units in {self.n_strata} {'stratum' if self.n_strata == 1 else 'strata'}"
+            if self.n_units
+            else f"{self.dof + 1} replicates"
+        )
         return f"<SurveyDesign by {self.kind}, {size}>"
 
     # ------------------------------------------------------------------------------------------------------- combining
@@ -156,11 +160,8 @@ class SurveyDesign:
             return self
         if self.deviations is not None:
             return SurveyDesign.of_replicates(_onto(self.deviations, position, n_cells))
-        covariance, squares = (
-            None if matrix is None else _onto(_onto(matrix, position, n_cells).T, position, n_cells)
-            for matrix in (self.covariance, self.squares)
-        )
-        assert covariance is not None  # noqa: S101 - for the type checker
+        covariance = _onto(_onto(self.covariance, position, n_cells).T, position, n_cells)
+        squares = None if self.squares is None else _onto(_onto(self.squares, position, n_cells).T, position, n_cells)
         units = None if self.units is None else self.units.merge(position, n_cells)
         return SurveyDesign(self.kind, covariance, self.dof, self.n_units, self.n_strata, squares, units=units)
 
@@ -340,7 +341,9 @@ def _replicate_columns(values: Any) -> Floats:
     if isinstance(values, pd.DataFrame):
         strange = [column for column in values if not pd.api.types.is_numeric_dtype(values[column])]
         if strange:
-            raise TypeError(f"replicate_weights must be numbers; column {strange[0]!r} is of {values[strange[0]].dtype}.")
+            raise TypeError(
+                f"replicate_weights must be numbers; column {strange[0]!r} is of {values[strange[0]].dtype}."
+            )
         array = values.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         array = np.asarray(values)
@@ -376,7 +379,9 @@ def _check_units(unit: Ints, stratum: Ints, rows: DesignRows) -> None:
         return
     what = "row" if rows.clusters is None else "cluster"
     if rows.strata is None:
-        raise ValueError(f"clusters must be at least two for a variance between them; got one for all {unit.size} rows.")
+        raise ValueError(
+            f"clusters must be at least two for a variance between them; got one for all {unit.size} rows."
+        )
     raise ValueError(
         f"every one of the strata must have at least two {what}s; {_said(rows.strata.levels, alone)} one. Merge such strata "
         f"with their neighbours."

@@ -346,8 +346,10 @@ def adjusted_pvalues(evidence: Sequence[Evidence]) -> list[dict[tuple[str, int],
         for number, examined in enumerate(one.examined):
             for i, (group, statistic) in enumerate(zip(examined.groups.tolist(), examined.statistic, strict=True)):
                 if (pvalue := pvalues.get((number, i))) is None:
-                    untested = rest is None or np.isnan(statistic)  # a design can give a comparison no variance
-                    pvalue = 1.0 if untested else (1 + np.count_nonzero(rest >= statistic)) / (rest.size + 1)
+                    if rest is None or np.isnan(statistic):  # a design can give a comparison no variance
+                        pvalue = 1.0
+                    else:
+                        pvalue = (1 + np.count_nonzero(rest >= statistic)) / (rest.size + 1)
                     pvalue = max(least, pvalue)
                 key = examined.limit.metric, group
                 by_comparison[key] = min(by_comparison.get(key, 1.0), pvalue)

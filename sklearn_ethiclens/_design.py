@@ -135,7 +135,8 @@ class SurveyDesign:
         )
         by_stratum = csr_matrix(summed @ totals)
         squares = _products(totals, units.multiplicity.astype(float))
-        between = _products(totals, units.multiplicity * scale[units.stratum]) - _products(by_stratum, scale / sizes)
+        between = _products(totals, (units.multiplicity * scale[units.stratum]).astype(float))
+        between = between - _products(by_stratum, (scale / sizes).astype(float))
         n_units = int(sizes.sum())
         return cls(kind, between, n_units - sizes.size, n_units, int(sizes.size), squares, units=units)
 
@@ -367,10 +368,10 @@ def _replicate_columns(values: Any) -> Floats:
 def _check_units(unit: Ints, stratum: Ints, rows: DesignRows) -> None:
     """Refuse clusters across strata, and strata of one unit: they have no variance within."""
     pairs = pd.DataFrame({"unit": unit, "stratum": stratum}).drop_duplicates()
-    across = pairs["unit"].to_numpy()[pairs["unit"].duplicated().to_numpy()]
+    across = np.unique(pairs["unit"].to_numpy()[pairs["unit"].duplicated().to_numpy()])
     if across.size and rows.clusters is not None:
         raise ValueError(
-            f"every cluster must lie in one of the strata; {_said(rows.clusters.levels, across)} several. If clusters are "
+            f"every one of the clusters must lie in one of the strata; {_said(rows.clusters.levels, across)} several. If clusters are "
             f"numbered anew in each stratum, pass labels of both, such as strata + '/' + clusters."
         )
     found, n_units = np.unique(pairs["stratum"].to_numpy(), return_counts=True)

@@ -187,8 +187,8 @@ def _theil_counts(
     variance = confusion.variance(gradient)[groups]
     size = np.where(alone > 0, alone / np.where(variance > 1e-10 * alone / plain, variance, np.nan), plain)
     size = np.where(total[groups] > 0, size * with_t / plain, 0.0)
-    wrong = (np.where(size == 0, 0.0, confusion.count(name)[groups] / total[groups] * size) for name in ("fp", "fn"))
-    return *wrong, size
+    share = size / np.where(size > 0, total[groups], 1.0)
+    return confusion.count("fp")[groups] * share, confusion.count("fn")[groups] * share, size
 
 
 # ---------------------------------------------------------------------------------------------------------------- tests

@@ -257,7 +257,10 @@ def _design_lines(design: SurveyDesign, unused_method: str | None) -> tuple[str,
     if unused_method is None:
         return lines
     why = "replicate weights leave none" if design.deviations is not None else "they were not stored"
-    return *lines, f"The policy's method, {unused_method}, resamples units, and {why}: intervals are closed forms instead."
+    return (
+        *lines,
+        f"The policy's method, {unused_method}, resamples units, and {why}: intervals are closed forms instead.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,6 +238,6 @@ def mover_ratio_interval(
         low2 * (2 * b - low2)
     )
     low = np.where(a == 0, 0.0, np.maximum(low, 0.0))
-    high = np.where(low2 > 0, high, np.inf)
+    high = np.where(low2 <= 0, np.inf, high)
     defined = (b > 0) & ~np.isnan(a)
     return Bounds(np.where(defined, low, np.nan)[()], np.where(defined, high, np.nan)[()])

@@ -83,8 +83,7 @@ def _draw_stratum(multiplicity: NDArray[np.int64], n_resamples: int, generator: 
         picked = kind[generator.integers(0, n_units, size=(n_resamples, n_units - 1))]
         picked += n_kinds * np.arange(n_resamples)[:, None]
         drawn = np.bincount(picked.ravel(), minlength=n_kinds * n_resamples).reshape(n_resamples, n_kinds).T
-    scaled: Floats = drawn * (n_units / (n_units - 1))
-    return scaled
+    return np.asarray(drawn * (n_units / (n_units - 1)), dtype=np.float64)
 
 
 def draw_totals(

@@ -371,8 +371,8 @@ def _check_units(unit: Ints, stratum: Ints, rows: DesignRows) -> None:
     across = np.unique(pairs["unit"].to_numpy()[pairs["unit"].duplicated().to_numpy()])
     if across.size and rows.clusters is not None:
         raise ValueError(
-            f"every one of the clusters must lie in one of the strata; {_said(rows.clusters.levels, across)} several. If clusters are "
-            f"numbered anew in each stratum, pass labels of both, such as strata + '/' + clusters."
+            f"every one of the clusters must lie in one of the strata; {_said(rows.clusters.levels, across)} several. If "
+            f"clusters are numbered anew in each stratum, pass labels of both, such as strata + '/' + clusters."
         )
     found, n_units = np.unique(pairs["stratum"].to_numpy(), return_counts=True)
     alone = found[n_units == 1]

@@ -367,6 +367,12 @@ def _replicate_columns(values: Any) -> Floats:
 
 def _check_units(unit: Ints, stratum: Ints, rows: DesignRows) -> None:
     """Refuse clusters across strata, and strata of one unit: they have no variance within."""
+    if rows.strata is None:
+        if unit.min() == unit.max():
+            raise ValueError(
+                f"clusters must be at least two for a variance between them; got one for all {unit.size} rows."
+            )
+        return
     pairs = pd.DataFrame({"unit": unit, "stratum": stratum}).drop_duplicates()
     across = np.unique(pairs["unit"].to_numpy()[pairs["unit"].duplicated().to_numpy()])
     if across.size and rows.clusters is not None:
@@ -379,10 +385,6 @@ def _check_units(unit: Ints, stratum: Ints, rows: DesignRows) -> None:
     if not alone.size:
         return
     what = "row" if rows.clusters is None else "cluster"
-    if rows.strata is None:
-        raise ValueError(
-            f"clusters must be at least two for a variance between them; got one for all {unit.size} rows."
-        )
     raise ValueError(
         f"every one of the strata must have at least two {what}s; {_said(rows.strata.levels, alone)} one. Merge such strata "
         f"with their neighbours."

@@ -818,8 +818,8 @@ def test_cluster_bootstrap_holds_its_level_in_short():
 @pytest.mark.parametrize("metric", TRUE)
 def test_intervals_of_clusters_hold_their_level(metric, method, whole, size, icc):
     clustered, rows_alone = coverage(metric, 1000, 13, whole=whole, size=size, icc=icc, method=method)
-    if metric == "equalized_odds_difference":  # BCa of the larger of two equal gaps is known to fall short
-        assert clustered >= (0.93 if method == "auto" else 0.85)
+    if metric == "equalized_odds_difference":  # the bootstrap of the larger of two equal gaps is known to fall short
+        assert clustered >= {"auto": 0.93, "bca": 0.88, "percentile": 0.80}[method]
     else:
         assert 0.93 <= clustered <= 0.97  # standard error .007
     if whole and (size, icc) == (10, 0.3) and metric != "equalized_odds_difference":

@@ -26,6 +26,7 @@ from sklearn_ethiclens._calibrated import (
     rivals,
     stepwise_pvalues,
 )
+from sklearn_ethiclens._design_forms import global_test, rate_test
 from sklearn_ethiclens._findings import Assessment, Finding, Headline, Reference
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import MISSING, show
@@ -50,10 +51,18 @@ from sklearn_ethiclens.inference._tests import (
     two_proportion_test,
     two_proportion_ztest,
 )
+from sklearn_ethiclens.inference._units import draw_totals, draw_units, unit_acceleration
 from sklearn_ethiclens.metrics._comparisons import above, choose_reference, composite_band, flip_flop
 from sklearn_ethiclens.metrics._definitions import METRICS, Metric, why_undefined
 from sklearn_ethiclens.metrics._functions import reference_position
-from sklearn_ethiclens.metrics._rates import RATES, Confusion, Floats, WeightedReplicates, confusion_of
+from sklearn_ethiclens.metrics._rates import (
+    RATES,
+    Confusion,
+    DesignConfusion,
+    Floats,
+    WeightedReplicates,
+    confusion_of,
+)
 from sklearn_ethiclens.policy import Policy, Rule, Verdict
 
 POWER_GAP = 0.10  # the gap whose power is stated
@@ -122,7 +131,7 @@ def assess(tally: Tally, settings: Settings) -> Assessment:
     critical = float(normal_quantile(policy.confidence_level))
     tested = policy.judges_together or any(block.evidence.promising(critical) for block in blocks)
     table_of, slot_of = _occupied(tally)
-    together = table_of.size <= _JOINT_CELLS
+    together = table_of.size <= _JOINT_CELLS  # as all tallies with a survey design are
     needed = tested or any(block.resampled for block in blocks)
     joint = _draw(tally, table_of, slot_of, settings, settings.seed) if together and needed else np.empty(0)
     for number, block in enumerate(blocks):
@@ -163,6 +172,8 @@ def _occupied(tally: Tally) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def _draw(tally: Tally, table_of: NDArray[np.intp], slot_of: NDArray[np.intp], settings: Settings, seed: int) -> Floats:
     """Return bootstrap counts, or sums of weights, of the cells that have rows."""
+    if tally.design is not None:
+        return _draw_design(tally, table_of, slot_of, settings, seed)
 
     def cells(tables: NDArray[Any]) -> NDArray[Any]:
         return tables.reshape(len(tally.groups), -1)[table_of, slot_of]
@@ -175,6 +186,26 @@ def _draw(tally: Tally, table_of: NDArray[np.intp], slot_of: NDArray[np.intp], s
     n_slots = tally.rows[0].size
     kept = [weights.kept[table * n_slots + slot] for table, slot in zip(table_of, slot_of, strict=True)]
     return weigh_draws(draws, rows, cells(weights.sums), cells(weights.squares), kept, seed, settings.n_jobs)
+
+
+def _draw_design(
+    tally: Tally, table_of: NDArray[np.intp], slot_of: NDArray[np.intp], settings: Settings, seed: int
+) -> Floats:
+    """Return replicates of the cells of a survey design: of its units, or by its covariance where intervals are closed forms.
+
+    The latter need no units, so that an audit that was stored is judged again as before.
+    """
+    design, policy = tally.design, settings.policy
+    if design is None:
+        raise ValueError("the tally has no survey design.")
+    cells = table_of * tally.counts[0].size + slot_of
+    how = policy.n_resamples, seed, settings.n_jobs
+    if policy.method == "auto":
+        totals = tally.counts.ravel()[cells].astype(float)
+        return draw_totals(totals, design.covariance[np.ix_(cells, cells)], design.dof, *how)
+    if design.units is None:
+        raise ValueError(f"method={policy.method!r} resamples units, and this design has none: pass method='auto'.")
+    return draw_units(*design.units, *how)[cells]
 
 
 class _Joint:
@@ -275,7 +306,7 @@ class _Margin:
         self.tally, self.position, self.settings, self.policy = tally, position, settings, settings.policy
         self.attributes = tally.attributes
         self.labels = [group[0] if len(group) == 1 else group for group in tally.groups]
-        self.confusion = confusion_of(tally, settings.outcome)
+        self.confusion = confusion_of(tally, settings.outcome, self.policy.confidence_level)
         self.total = self.confusion.rows("total")
         self.compared = self._compared()
         self._tested: dict[tuple[str, int], TwoProportionTestResult] = {}
@@ -342,7 +373,7 @@ class _Margin:
 
     def _confusion_of(self, tables: Floats, groups: Any) -> Confusion:
         """Return replicates of the tables of some groups by name."""
-        if self.tally.weights is None:
+        if self.tally.weights is None and self.tally.design is None:
             return Confusion(tables, self.settings.outcome)
         return WeightedReplicates(tables, self.confusion.take(groups))
 
@@ -444,7 +475,8 @@ class _Margin:
         """Tell whether the intervals of a metric come from replicates."""
         if metric.kind == "overall" or not self._known(metric) or (metric.kind == "pair" and len(self.labels) < 2):
             return False
-        return not (self.policy.method == "auto" and has_closed_form(metric))
+        # With a survey design the same is shown whether or not there are units to draw: closed forms, or nothing.
+        return not (self.policy.method == "auto" and (has_closed_form(metric) or self.tally.design is not None))
 
     @property
     def resampled(self) -> bool:
@@ -458,14 +490,14 @@ class _Margin:
             if metric.kind == "overall" or self._needs_replicates(metric):
                 continue
             values = self._values(metric)
-            closed = self._known(metric) and values.size
+            closed = self._known(metric) and values.size and has_closed_form(metric)
             bounds[metric.name] = self._closed_bounds(metric, values) if closed else _no_bounds(values.size)
         return bounds
 
     def _all_bounds(self, metrics: Sequence[Metric], block: _Block) -> dict[str, BootstrapBounds]:
         """Return the intervals of metrics, many at a time: small arrays would cost more than sorting."""
         bounds: dict[str, BootstrapBounds] = {}
-        waiting: list[tuple[str, Floats, Floats, Floats, Floats]] = []
+        waiting: list[tuple[str, Floats, Floats, Floats, Floats, Floats | None]] = []
         held = 0
         for metric in metrics:
             if metric.kind == "group":
@@ -478,7 +510,8 @@ class _Margin:
                 values = self._values(metric)[start:stop]
                 if not values.size:
                     continue
-            part = metric.name, values, metric.function(*replicates), metric.function(*jackknife), weights
+            left_out = metric.function(*jackknife)
+            part = metric.name, values, metric.function(*replicates), left_out, weights, self._bend(metric, left_out)
             waiting.append(part)
             held += part[2].size
             if held > _BATCH_VALUES:
@@ -497,12 +530,35 @@ class _Margin:
         low, high = (np.where(blank, np.nan, end) for end in bounds)
         return BootstrapBounds(low, high, np.ones(values.size), no, no)
 
-    def _batch(self, parts: Sequence[tuple[str, Floats, Floats, Floats, Floats]]) -> dict[str, BootstrapBounds]:
+    def _bend(self, metric: Metric, left_out: Floats) -> Floats | None:
+        """Return the acceleration by units of a survey design, from the values with less in each cell; None without one."""
+        design = self.tally.design
+        if design is None or design.units is None:
+            return None
+        n_slots = self.tally.counts[0].size
+        rows = np.maximum(self.tally.rows.reshape(-1, n_slots), 1)
+        removed = np.ones(rows.shape)  # from each cell: a row, or one of mean weight
+        if self.tally.weights is not None:
+            removed = self.tally.counts.reshape(rows.shape) / rows
+        moved = left_out[:, -1:] - left_out[:, :-1]  # the last is of a row elsewhere: the value itself
+        gradients = np.zeros((len(moved), *rows.shape))
+        at = None if metric.kind == "group" else self._reference_of(metric)
+        groups = np.arange(len(moved)) if at is None else self._others(at)
+        each = np.arange(len(moved))
+        gradients[each, groups] = moved[:, :n_slots]
+        if at is not None:
+            gradients[:, at] = moved[:, n_slots:]
+        gradients /= np.where(removed > 0, removed, 1.0)
+        return unit_acceleration(*design.units, gradients.reshape(len(moved), -1).T)
+
+    def _batch(
+        self, parts: Sequence[tuple[str, Floats, Floats, Floats, Floats, Floats | None]]
+    ) -> dict[str, BootstrapBounds]:
         names, sizes = [part[0] for part in parts], [part[1].size for part in parts]
         shape = sum(sizes), max(part[3].shape[1] for part in parts)
         jackknife = np.zeros(shape)
         weights = np.zeros((len(self.weights), *shape))  # shorter rows end in deletions without weight
-        for start, (_, values, _, left_out, stands_for) in zip(np.cumsum([0, *sizes]), parts, strict=False):
+        for start, (_, values, _, left_out, stands_for, _) in zip(np.cumsum([0, *sizes]), parts, strict=False):
             block = slice(start, start + values.size), slice(left_out.shape[1])
             jackknife[block], weights[(slice(None), *block)] = left_out, stands_for
         bounds = bootstrap_bounds(
@@ -511,6 +567,7 @@ class _Margin:
             jackknife,
             weights[0],
             moments=weights[1:] if len(weights) > 1 else None,
+            bend=None if parts[0][5] is None else np.concatenate([part[5] for part in parts if part[5] is not None]),
             confidence_level=self.policy.confidence_level,
             method="percentile" if self.policy.method == "percentile" else "bca",
         )
@@ -573,7 +630,7 @@ class _Margin:
             test = next((t for t in self.tests if t["rate"] == metric.rates[0]), None)
             if test is not None:
                 rows.pvalue = np.array([test["pvalue"]])
-                rows.tests = [None if np.isnan(test["pvalue"]) else "chi2"]
+                rows.tests = [None if np.isnan(test["pvalue"]) else test["test"]]
         rows.power = rows.detectable = np.array([np.nan])
         if blank and self._known(metric):
             named = [f"{show(self.labels[i])} ({why_undefined(metric, self.confusion, int(i))})" for i in blank]
@@ -604,7 +661,9 @@ class _Margin:
     ) -> _Rows:
         """Return the columns of a metric's findings, with what is wrong with each of them."""
         size = len(groups)
-        method = self.methods.get(metric.name, "percentile" if self.policy.method == "percentile" else "BCa")
+        drawn = "percentile" if self.policy.method == "percentile" else "BCa"
+        drawn += "" if self.tally.design is None else f", {self.tally.design.kind}"
+        method = self.methods.get(metric.name, drawn)
         methods: list[str | None] = [None if nan else method for nan in np.isnan(bounds.low)]
         reasons, problems = [""] * size, [None] * size  # type: list[str], list[Verdict | None]
         if not self._known(metric):
@@ -615,6 +674,9 @@ class _Margin:
             short = self._below_floor(metric, groups, at)
             for i in np.flatnonzero(short & ~np.isnan(values)) if not overall else ():
                 problems[i], reasons[i] = Verdict.INSUFFICIENT_DATA, self._floor_words(metric, groups[i], at)
+            if self.tally.design is not None and not overall:
+                for i in np.flatnonzero(np.isnan(bounds.low) & ~np.isnan(values) & (bounds.valid_share == 1)):
+                    reasons[i] = "; ".join(filter(None, [reasons[i], self._no_interval(metric)]))
             for i in np.flatnonzero(bounds.degenerate):
                 methods[i] = f"{method}, degenerate"
                 reasons[i] = "; ".join(
@@ -652,6 +714,12 @@ class _Margin:
             [None if at is None else total[at]] * size,
             denominators,
         )
+
+    def _no_interval(self, metric: Metric) -> str:
+        """Return why a value has no interval under a survey design, in words."""
+        if self.policy.method == "auto" and not has_closed_form(metric):
+            return "no closed form with a survey design"
+        return "the design gives it no variance, as when all rows lie in one unit: no interval"
 
     def _undefined(self, metric: Metric, group: int, at: int | None) -> tuple[Verdict, str]:
         if at is not None and not self.compared[group]:
@@ -698,6 +766,8 @@ class _Margin:
         return self.confusion.proportion(rate)
 
     def _test_rate(self, rate: str, others: NDArray[np.intp], at: int) -> TwoProportionTestResult:
+        if (rate, at) not in self._tested and isinstance(self.confusion, DesignConfusion):
+            self._tested[rate, at] = rate_test(self.confusion, rate, others, at)
         if (rate, at) not in self._tested:
             count, nobs = self._counts(rate)
             four = count[others], nobs[others], count[at], nobs[at]
@@ -735,8 +805,11 @@ class _Margin:
             enough = nobs[:, others] > 0
             n, alpha = np.where(enough, nobs[:, others], 1.0), 1 - self.policy.confidence_level
             shifted = np.where(levels <= 0.5, levels + POWER_GAP, levels - POWER_GAP)
-            power = power_two_proportions(shifted, levels, n, nobs[:, [at]], alpha=alpha)
-            gap = minimum_detectable_difference(levels, n, nobs[:, [at]], alpha=alpha)
+            shared = [np.broadcast_to(self.confusion.shared(name, others, at), others.shape) for name in names]
+            narrowed = np.reshape(shared, (len(names), others.size)) ** 2  # 1 unless groups lie in the same clusters
+            n, m = n / narrowed, nobs[:, [at]] / narrowed
+            power = power_two_proportions(shifted, levels, n, m, alpha=alpha)
+            gap = minimum_detectable_difference(levels, n, m, alpha=alpha)
             power, gap = np.where(enough, power, np.nan), np.where(enough, gap, np.nan)
             self._powers[at] = {name: (power[i], gap[i]) for i, name in enumerate(names)}
         nan = np.full(others.size, np.nan)
@@ -747,6 +820,17 @@ class _Margin:
         name = self.attributes[0] if len(self.attributes) == 1 else list(self.attributes)
         tests = []
         for rate in self._proportions:
+            if isinstance(self.confusion, DesignConfusion):
+                wald = global_test(self.confusion, rate, self.compared)
+                found = {
+                    "test": "F",
+                    "statistic": wald.statistic,
+                    "dof": wald.dof,
+                    "dof_denominator": wald.dof_denominator,
+                    "pvalue": wald.pvalue,
+                }
+                tests.append({"attribute": name, "rate": rate, **found})
+                continue
             count, nobs = (counts[self.compared] for counts in self._counts(rate))
             result = chi2_test(count, nobs)
             tests.append(
@@ -837,7 +921,7 @@ class _Margin:
         pvalue = float(np.atleast_1d(result.pvalue)[i])
         if np.isnan(pvalue):
             return None
-        if np.atleast_1d(result.test)[i] == "fisher":
+        if np.atleast_1d(result.test)[i] in ("fisher", "t"):
             return pvalue < 0.05
         return bool(abs(np.atleast_1d(result.statistic)[i]) >= 1.96)
 

@@ -23,6 +23,7 @@ import sklearn
 from sklearn_ethiclens._assess import Settings, assess
 from sklearn_ethiclens._assess_scores import KEY as SCORES
 from sklearn_ethiclens._assess_scores import STORED, assess_scores
+from sklearn_ethiclens._design import SurveyDesign
 from sklearn_ethiclens._files import write_whole
 from sklearn_ethiclens._findings import (
     Assessment,
@@ -30,6 +31,7 @@ from sklearn_ethiclens._findings import (
     Headline,
     Reference,
     Section,
+    design_section,
     disparities,
     group_rates,
     weights_section,
@@ -46,7 +48,7 @@ from sklearn_ethiclens.exceptions import (
     SampleSizeWarning,
     UndefinedMetricWarning,
 )
-from sklearn_ethiclens.inference._resampling import as_seed
+from sklearn_ethiclens.inference._resampling import METHODS, as_seed
 from sklearn_ethiclens.metrics._definitions import METRICS
 from sklearn_ethiclens.metrics._functions import reference_position
 from sklearn_ethiclens.metrics._rates import OUTCOMES, confusion_of
@@ -83,7 +85,7 @@ class Audit(NotebookDisplay):
     provenance : dict
         Versions, data name and hash, row counts.
     tests : tuple of dict
-        Chi-square tests that all groups of an attribute have the same rate.
+        Tests that all groups of an attribute have the same rate: chi-square, or Wald's F with a survey design.
     references : tuple of Reference
         The reference of each attribute, and whether it was given.
     composite, minimum_disparate_impact : Headline
@@ -211,7 +213,8 @@ class Audit(NotebookDisplay):
         -------
         DataFrame
             ``attribute, group, n, rate, value, low, high, count, denominator``. Of weighted rows the value is weighted,
-            numbers are of rows, and ``effective`` is the denominator that the interval is computed with.
+            numbers are of rows, and ``effective`` is the denominator that the interval is computed with; so too of rows
+            with a survey design.
         """
         return group_rates(self.marginals(), self.outcome, self.policy.confidence_level)
 
@@ -621,6 +624,9 @@ def audit(
     y_score: Any = None,
     sample_weight: Any = None,
     exact_weights: bool = False,
+    clusters: Any = None,
+    strata: Any = None,
+    replicate_weights: Any = None,
     pos_label: Any = None,
     outcome: str = "favorable",
     reference: Any = None,
@@ -659,6 +665,16 @@ def audit(
     exact_weights : bool, default=False
         Whether the bootstrap draws the weights of single rows in all cells. By default it does in cells below 30 rows, and
         matches mean and variance in the others, at a cost that does not depend on the number of rows.
+    clusters : array-like of shape (n_rows,), optional
+        Label of the sampling unit of each row (household, school), where whole units were drawn. Intervals, tests and the
+        bootstrap are then of units. Adds the section "design", as do the two below; none of the three goes together with
+        ``control_features``, ``y_score`` or a scan.
+    strata : array-like of shape (n_rows,), optional
+        Label of the design stratum of each row, within which units were drawn (quotas, oversampled groups), at least two
+        units each. Without ``clusters`` each row is its own unit.
+    replicate_weights : array-like or frame of shape (n_rows, n_replicates), optional
+        Replicates of ``sample_weight`` by successive differences, such as PWGTP1 to PWGTP80 of the ACS, in place of
+        ``clusters`` and ``strata``. There is nothing to resample: intervals are closed forms whatever the policy's method.
     pos_label : label, optional
         The positive label; guessed only for {0, 1}, {-1, 1} and booleans. More than two labels are judged one against the
         rest.
@@ -726,6 +742,9 @@ def audit(
         y_score=y_score,
         sample_weight=sample_weight,
         exact_weights=exact_weights,
+        clusters=clusters,
+        strata=strata,
+        replicate_weights=replicate_weights,
         pos_label=pos_label,
         missing=missing,
     )
@@ -813,9 +832,16 @@ random_state
         chosen, seed = settings.policy, settings.seed
         scan = scan_section(audited, depth, outcome=outcome, policy=chosen, seed=seed, n_jobs=n_jobs)
         sections = (scan, *sections)
-    if tally.weights is not None:
-        weighted = {block[0] if len(block) == 1 else block: tally.marginal(block) for block in settings.plan}
-        sections = (weights_section(weighted), *sections)
+    if tally.weights is not None or tally.design is not None:
+        marginals = {block[0] if len(block) == 1 else block: tally.marginal(block) for block in settings.plan}
+        if tally.design is not None:
+            own = get_policy(policy).method if method is None else method
+            sections = (
+                design_section(marginals, outcome, own if own != settings.policy.method else None),
+                *sections,
+            )
+        if tally.weights is not None:
+            sections = (weights_section(marginals), *sections)
     scored, score_sections = _scores(audited, settings, found, _asked(metrics))
     return Audit(
         tally=tally,
@@ -893,14 +919,23 @@ def audit_settings(
         raise ValueError(
             f"metrics names {listing(of_scores)}, which are of scores: pass y_score too, or leave them out."
         )
-    if tally.weights is not None:
+    if tally.weights is not None or tally.design is not None:
         unable = ["control_features"] if tally.controls else []
         unable += ["intersections='scan'"] if scan_depth(intersections) is not None else []
+        kind, way_out = "weighted rows", "sample_weight"
+        if tally.design is not None:
+            kind, way_out = "rows with a survey design", f"the {tally.design.kind}"
         if unable:
             raise ValueError(
-                f"{' and '.join(unable)} of weighted rows are not supported: leave out {' and '.join(unable)}, or "
-                f"sample_weight."
+                f"{' and '.join(unable)} of {kind} are not supported: leave out {' and '.join(unable)}, or {way_out}."
             )
+    if tally.design is not None and tally.design.units is None:
+        if method in METHODS:
+            what = "replicate weights leave" if tally.design.deviations is not None else "a stored tally has"
+            raise ValueError(
+                f"method={method!r} resamples units, and {what} none to draw: pass method='auto', or leave it out."
+            )
+        chosen = chosen.replace(method="auto")
     seed = as_seed(random_state)
     return Settings(outcome, plan, _references(reference, tally, plan), chosen, names, seed, n_jobs)
 
@@ -1019,9 +1054,15 @@ def _provenance(tally: Tally) -> dict[str, Any]:
         "data": {
             "n_rows": tally.n_rows,
             **({} if tally.weights is None else {"sum_of_weights": float(tally.counts.sum())}),
+            **({} if tally.design is None else {"design": _design_facts(tally.design)}),
             "tally_sha256": tally.digest(),
         },
     }
+
+
+def _design_facts(design: SurveyDesign) -> dict[str, Any]:
+    facts = {"kind": design.kind, "units": design.n_units, "strata": design.n_strata, "dof": design.dof}
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 # -------------------------------------------------------------------------------------------------------------- storing

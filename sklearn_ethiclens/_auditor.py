@@ -339,7 +339,19 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self._audit_made
 
     # --------------------------------------------------------------------------------------------------------- auditing
-    def audit(self, X, y, *, sensitive_features=None, control_features=None, y_score=None, sample_weight=None) -> Audit:
+    def audit(
+        self,
+        X,
+        y,
+        *,
+        sensitive_features=None,
+        control_features=None,
+        y_score=None,
+        sample_weight=None,
+        clusters=None,
+        strata=None,
+        replicate_weights=None,
+    ) -> Audit:
         """Return the audit of the fitted classifier on data held out.
 
         Parameters
@@ -358,6 +370,10 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), optional
             Sampling weights of these rows; see :func:`audit`. They are not the weights that the classifier was fitted with,
             which say nothing of whom the rows stand for and never weigh an audit by themselves.
+        clusters, strata : array-like of shape (n_samples,), optional
+            Sampling units and design strata of these rows; see :func:`audit`.
+        replicate_weights : array-like or frame of shape (n_samples, n_replicates), optional
+            Replicates of ``sample_weight``; see :func:`audit`.
 
         Returns
         -------
@@ -386,9 +402,15 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         given = _groups_given(self._inner(), "predict", groups, X)
         controls = None if control_features is None else self._groups(X, control_features, y, "control_features")
         scores = self._scores(X, groups, self.y_score if y_score is None else y_score)
-        if isinstance(sample_weight, pd.Series | pd.DataFrame) and isinstance(X, pd.DataFrame):
-            check_aligned({"X": X, "sample_weight": sample_weight})
-        tally = self._tally(y, self.predict(X, **given), groups, controls, scores, sample_weight)
+        surveyed = {"clusters": clusters, "strata": strata, "replicate_weights": replicate_weights}
+        for name, values in {"sample_weight": sample_weight, **surveyed}.items():
+            if isinstance(values, pd.Series | pd.DataFrame) and isinstance(X, pd.DataFrame):
+                check_aligned({"X": X, name: values})
+        design = {
+            name: values.reset_index(drop=True) if isinstance(values, pd.Series | pd.DataFrame) else values
+            for name, values in surveyed.items()
+        }
+        tally = self._tally(y, self.predict(X, **given), groups, controls, scores, sample_weight, design)
         made = audit_tally(tally, **self._audit_options())
         return made.annotate(model=f"{type(self.estimator).__name__}; predictions of the fitted model")
 
@@ -405,7 +427,7 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         probabilities = self.predict_proba(X, **_groups_given(inner, "predict_proba", groups, X))
         return probability_column(probabilities, self.classes_, self.pos_label)
 
-    def _tally(self, y, predictions, groups, controls=None, y_score=None, sample_weight=None) -> Tally:
+    def _tally(self, y, predictions, groups, controls=None, y_score=None, sample_weight=None, design=None) -> Tally:
         return Tally.from_predictions(
             None if y is None else np.asarray(y),
             predictions,
@@ -413,6 +435,7 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             control_features=controls,
             y_score=y_score,
             sample_weight=None if sample_weight is None else check_sample_weight(sample_weight),
+            **(design or {}),
             pos_label=self.pos_label,
         )
 

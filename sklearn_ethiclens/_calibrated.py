@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from sklearn_ethiclens._design_forms import design_form
 from sklearn_ethiclens.inference._gap_intervals import (
     absolute_bounds,
     largest_gap_interval,
@@ -37,10 +38,10 @@ from sklearn_ethiclens.inference._intervals import (
 )
 from sklearn_ethiclens.inference._multiplicity import step_down
 from sklearn_ethiclens.inference._scores import mover_difference_interval
-from sklearn_ethiclens.inference._studentised import Estimates, log_ratio, rate_difference, smoothed_variance
+from sklearn_ethiclens.inference._studentised import log_ratio, rate_difference, smoothed_variance
 from sklearn_ethiclens.inference._tests import adjust_pvalues
 from sklearn_ethiclens.metrics._definitions import METRICS, Metric
-from sklearn_ethiclens.metrics._rates import Confusion, Floats, divide
+from sklearn_ethiclens.metrics._rates import Confusion, DesignConfusion, Floats, divide
 from sklearn_ethiclens.policy import POLICIES, Policy, Rule
 
 _FAR_INSIDE = -2.0  # a limit kept with this much room is not near the boundary, and no part of the family (selection)
@@ -91,6 +92,8 @@ def closed_form(
         Arrays of shape (n,); NaN where a denominator is empty.
     name : str
     """
+    if isinstance(confusion, DesignConfusion):
+        return design_form(metric, confusion, groups, at, confidence_level)
     if not is_of_rates(metric):
         return _index_form(metric, confusion, groups, at, confidence_level)
     pairs = [confusion.proportion(rate) for rate in metric.rates]
@@ -179,7 +182,11 @@ def limits_of(rules: Iterable[Rule]) -> tuple[Limit, ...]:
 
 @dataclass(frozen=True)
 class Examined:
-    """One limit over the comparisons with one reference: statistics, large where the limit is passed."""
+    """One limit over the comparisons with one reference: statistics, large where the limit is passed.
+
+    ``sign`` says which way is worse; where groups lie in the same clusters of a survey design it is larger than 1 by as much as
+    the standard error of the comparison is smaller than that of independent rates.
+    """
 
     limit: Limit
     groups: NDArray[np.intp]
@@ -189,22 +196,19 @@ class Examined:
     sign: Floats
 
 
-def _estimate(limit: Limit, confusion: Confusion, groups: NDArray[np.intp], at: int) -> Estimates:
+def _examine(limit: Limit, confusion: Confusion, groups: NDArray[np.intp], at: int) -> Examined:
     count, nobs = confusion.proportion(limit.rate)
     function = log_ratio if limit.scale == "ratio" else rate_difference
-    return function(count[groups], nobs[groups], count[[at]], nobs[[at]])
-
-
-def _examine(limit: Limit, confusion: Confusion, groups: NDArray[np.intp], at: int) -> Examined:
-    estimate, error = _estimate(limit, confusion, groups, at)
+    estimate, error = function(count[groups], nobs[groups], count[[at]], nobs[[at]])
     if limit.scale == "absolute":
         sign = np.where(estimate < 0, -1.0, 1.0)
         beyond = np.abs(estimate) - limit.bound
     else:
         sign = np.full(groups.size, 1.0 if limit.upper else -1.0)
         beyond = sign * (estimate - (np.log(limit.bound) if limit.scale == "ratio" else limit.bound))
+    shared = confusion.shared(limit.rate, groups, at, ratio=limit.scale == "ratio")
     with np.errstate(divide="ignore", invalid="ignore"):
-        return Examined(limit, groups, at, beyond / error, estimate, sign)
+        return Examined(limit, groups, at, beyond / (error * shared), estimate, sign / shared)
 
 
 def _compare(
@@ -335,6 +339,7 @@ class Evidence:
             estimate[at, j], sign[at, j] = one.estimate[start:stop], one.sign[start:stop]
         if not near.any():
             return
+        widest = np.abs(sign[near]).max()
         if self.folded is None:
             self.folded = np.full(n_resamples, -np.inf)
         chosen = np.array([one.at for one in rivals])
@@ -344,7 +349,7 @@ class Evidence:
         block = max(1, _FOLDED_VALUES // len(rivals))
         for start in range(0, size, _TILE):
             tile = slice(start, start + _TILE)
-            reached = np.maximum(self.folded * (1 - _ROUNDING), 0.0) ** 2
+            reached = np.maximum(self.folded * (1 - _ROUNDING) / widest, 0.0) ** 2
             before = tuple(part[first : first + size][tile, None] for part in sample)
             mine = _squared_move(limit, (counts[tile], nobs[tile]), before)
             could = np.greater_equal(mine, reached - most) & near[tile].any(axis=1, keepdims=True)
@@ -465,6 +470,7 @@ def adjusted_pvalues(evidence: Sequence[Evidence]) -> list[dict[tuple[str, int],
         for number, examined in enumerate(one.examined):
             beyond = size - ordered.searchsorted(examined.statistic, side="left")
             others = np.maximum(least, 1.0 if rest is None else (1 + beyond) / (rest.size + 1))
+            others = np.where(np.isnan(examined.statistic), 1.0, others)  # a design can give a comparison no variance
             others = np.broadcast_to(others, examined.groups.shape)
             for i, (group, other) in enumerate(zip(examined.groups.tolist(), others.tolist(), strict=True)):
                 pvalue = pvalues.get((number, i), other)

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sklearn_ethiclens._design import SurveyDesign
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import show
 from sklearn_ethiclens.inference._intervals import wilson_interval
 from sklearn_ethiclens.metrics._definitions import METRICS
-from sklearn_ethiclens.metrics._rates import RATES, confusion_of
+from sklearn_ethiclens.metrics._rates import RATES, DesignConfusion, confusion_of
 from sklearn_ethiclens.policy import Policy, Verdict
 
 
@@ -39,7 +40,7 @@ class Finding:
     pvalue, pvalue_adjusted : float
         Of the test that both groups have the same rate; adjusted over all comparisons of this metric.
     test : str or None
-        "z", "fisher", "chi2", or "sidak" (the smaller of two independent tests, adjusted).
+        "z", "fisher", "chi2", or "sidak" (the smaller of two independent tests, adjusted); with a survey design "t" and "F".
     n, n_reference : int
         Rows of the group and of the reference.
     denominators : dict
@@ -135,7 +136,7 @@ class Section:
     Parameters
     ----------
     key : str
-        What it is about, in a word: "counterfactuals", "scores", "strata", "scan".
+        What it is about, in a word: "counterfactuals", "scores", "strata", "scan", "weights", "design".
     title : str
         Its heading.
     lines : tuple of str
@@ -184,7 +185,9 @@ def weights_section(marginals: Mapping[Any, Tally]) -> Section:
         "Intervals, tests and power allow for the weights: unequal ones make rows count for fewer. The effective number of "
         "rows is the square of the sum of the weights over the sum of their squares (Kish); each rate has its own, in "
         "Audit.rates().",
-        "Weights are taken as sampling weights of rows drawn independently: not as frequencies, and without clusters or strata.",
+        "Weights are taken as sampling weights of rows drawn independently: not as frequencies, and without clusters or strata."
+        if all(tally.design is None for tally in marginals.values())
+        else "Weights are taken as sampling weights, not as frequencies; the survey design is in a section of its own.",
         *([zero] if n_zero else []),
     )
     return Section(
@@ -193,6 +196,71 @@ def weights_section(marginals: Mapping[Any, Tally]) -> Section:
         lines,
         ("attribute", "group", "rows", "sum of weights", "effective rows"),
         tuple(rows),
+    )
+
+
+def design_section(
+    marginals: Mapping[Any, Tally], outcome: str = "favorable", unused_method: str | None = None
+) -> Section:
+    """Return what is to be said of a survey design: its units, and what it makes of the rate that is compared.
+
+    Parameters
+    ----------
+    marginals : mapping of attribute to Tally
+        The marginal tallies, all with the design.
+    outcome : {"favorable", "adverse"}
+        What a positive decision means.
+    unused_method : str, optional
+        The method of the policy, where there are no units to resample by it.
+
+    Returns
+    -------
+    Section
+        By group: the design effect of the selection rate (its variance over that of as many simple random rows), how many
+        such rows that leaves, and in how many units the group's rows lie in effect; NaN where the rate has no variance.
+    """
+    rows = []
+    said: tuple[str, ...] = ()
+    for attribute, tally in marginals.items():
+        table = confusion_of(tally, outcome)
+        if not isinstance(table, DesignConfusion):
+            raise ValueError(f"the tally of {show(attribute)} has no survey design.")
+        said = said or _design_lines(table.design, unused_method)
+        n, (rate, size) = table.rows("total"), table.size("selected", "total")
+        effect = np.where((rate > 0) & (rate < 1), n / np.where(size > 0, size, np.nan), np.nan)
+        columns = (n.astype(int), effect, size, table.units("total"))
+        for group, *cells in zip(tally.groups, *(column.tolist() for column in columns), strict=True):
+            rows.append((show(attribute), group[0] if len(group) == 1 else group, *cells))
+    return Section(
+        "design",
+        "Survey design",
+        said,
+        ("attribute", "group", "rows", "design effect", "effective rows", "effective units"),
+        tuple(rows),
+    )
+
+
+def _design_lines(design: SurveyDesign, unused_method: str | None) -> tuple[str, ...]:
+    """Return what is to be said of a design, in sentences."""
+    if design.deviations is not None:
+        made = f"Variances are 4/{len(design.deviations)} times the sum of squares of {len(design.deviations)} replicate weights"
+    else:
+        made = f"Variances are between {design.n_units} units"
+        made += "" if design.n_strata == 1 else f" within {design.n_strata} strata"
+        made += {"strata": " (each row its own)", "clusters": " (clusters)"}.get(design.kind, " (clusters)")
+    lines = (
+        f"{made}, linearised, on {design.dof} degrees of freedom.",
+        "The design effect is the variance of the selection rate over that of as many simple random rows; effective rows are "
+        "so many simple random rows that it would be the same. Numbers of rows, floors and denominators are of rows as they "
+        "are.",
+        "Groups that share units are correlated, and comparisons allow for it.",
+    )
+    if unused_method is None:
+        return lines
+    why = "replicate weights leave none" if design.deviations is not None else "they were not stored"
+    return (
+        *lines,
+        f"The policy's method, {unused_method}, resamples units, and {why}: intervals are closed forms instead.",
     )
 
 
@@ -223,11 +291,12 @@ def group_rates(tallies: Mapping[Any, Tally], outcome: str, confidence_level: fl
     Returns
     -------
     DataFrame
-        ``attribute, group, n, rate, value, low, high, count, denominator``; of weighted rows ``effective`` too.
+        ``attribute, group, n, rate, value, low, high, count, denominator``; of rows with weights or a survey design also
+        ``effective``.
     """
     rows = []
     for attributes, tally in tallies.items():
-        confusion = confusion_of(tally, outcome)
+        confusion = confusion_of(tally, outcome, confidence_level)
         for rate, definition in RATES.items():
             if rate == "f1" or (definition.uses_labels and not tally.labelled):
                 continue

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sklearn_ethiclens._design import DesignRows, SurveyDesign, check_design
 from sklearn_ethiclens._frames import column_names, count_cells, count_files
 from sklearn_ethiclens._score_tally import ScoreBins, ScoreTally
 from sklearn_ethiclens._validation import (
@@ -66,6 +67,9 @@ class Tally:
     weights : CellWeights, optional
         Of weighted rows: how many there are, and sums of powers of their weights. ``counts`` are then sums of weights, as
         floats, and ``rows`` the numbers of rows.
+    design : SurveyDesign, optional
+        How the counts vary over samples where rows are not drawn one by one: clusters, strata or replicate weights. A tally
+        read back from JSON has variances only, no units to resample.
 
     Examples
     --------
@@ -86,6 +90,7 @@ class Tally:
     controls: tuple[str, ...] = ()
     scores: ScoreTally | ScoreBins | None = None
     weights: CellWeights | None = None
+    design: SurveyDesign | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -121,6 +126,7 @@ class Tally:
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
         self._check_weights()
+        self._check_design()
         self._check_scores()
 
     def _check_weights(self) -> None:
@@ -133,6 +139,17 @@ class Tally:
             raise ValueError("weights must be of the cells that are counted: counts must be their sums.")
         if self.scores is not None:
             raise ValueError("a tally of weighted rows holds no scores: leave out y_score, or sample_weight.")
+
+    def _check_design(self) -> None:
+        """Refuse a design that is not of the cells counted."""
+        if self.design is None:
+            return
+        if len(self.design.covariance) != self.counts.size:
+            raise ValueError(
+                f"design must be of the {self.counts.size} cells that are counted; got {len(self.design.covariance)}."
+            )
+        if self.scores is not None:
+            raise ValueError("a tally with a survey design holds no scores: leave out y_score, or the design.")
 
     def _check_scores(self) -> None:
         """Refuse scores that are not of the rows counted."""
@@ -154,6 +171,9 @@ class Tally:
         y_score: Any = None,
         sample_weight: Any = None,
         exact_weights: bool = False,
+        clusters: Any = None,
+        strata: Any = None,
+        replicate_weights: Any = None,
         pos_label: Any = None,
         missing: str = "bucket",
     ) -> Tally:
@@ -177,6 +197,14 @@ class Tally:
         exact_weights : bool, default=False
             Whether to keep every weight, so that the bootstrap draws rows instead of matching two moments in cells of 30
             rows and more.
+        clusters : array-like of shape (n_rows,), optional
+            Label of the sampling unit of each row (household, school): whole units were drawn, and their rows are alike. Of
+            several stages it is the first. Without it every row is its own unit.
+        strata : array-like of shape (n_rows,), optional
+            Label of the design stratum of each row, within which units were drawn: quotas, oversampled groups.
+        replicate_weights : array-like or frame of shape (n_rows, n_replicates), optional
+            Replicates of ``sample_weight`` by successive differences, such as PWGTP1 to PWGTP80 of the ACS: variances are
+            ``4 / n_replicates`` times the sum of squared deviations. Negative ones occur and are used as they are.
         pos_label : label, optional
             The positive label; guessed only for {0, 1}, {-1, 1} and booleans.
         missing : {"bucket", "raise"}, default="bucket"
@@ -191,7 +219,8 @@ class Tally:
         ValueError
             If lengths or pandas indexes differ, labels are ambiguous, missing or scores, scores are missing or several a
             row, an attribute or control feature has too many values, or one name is used for both; if weights are missing,
-            negative or all 0, or come with scores.
+            negative or all 0, or come with scores; if clusters or strata are missing, a stratum has one unit, a cluster
+            lies in two strata, replicate weights come without weights or beside clusters, or a design comes with scores.
         TypeError
             If an argument is not a column of values, or scores or weights are no numbers.
         """
@@ -204,13 +233,22 @@ class Tally:
         }
         if sample_weight is not None and y_score is not None:
             raise ValueError("scores of weighted rows are not supported: leave out y_score, or sample_weight.")
+        surveyed = {"clusters": clusters, "strata": strata, "replicate_weights": replicate_weights}
+        asked = [name for name, values in surveyed.items() if values is not None]
+        if asked and y_score is not None:
+            raise ValueError(
+                f"scores of rows with a survey design are not supported: leave out y_score, or {' and '.join(asked)}."
+            )
         aligned = {"y_true": y_true, "y_pred": y_pred, "y_score": y_score, "sample_weight": sample_weight, **named}
-        check_aligned(aligned)
+        check_aligned(aligned | surveyed)
         labels = encode_labels(y_true, y_pred, pos_label)
         encoded = encode_groups(columns, missing=missing)
         encoded |= encode_groups(controls, missing=missing, kind="control feature")
         weights = None if sample_weight is None else check_sample_weight(sample_weight)
-        tally, group_codes = cls._of_codes(labels, encoded, tuple(controls), weights=weights, exact=bool(exact_weights))
+        design = check_design(clusters, strata, replicate_weights, sample_weight)
+        tally, group_codes = cls._of_codes(
+            labels, encoded, tuple(controls), weights=weights, exact=bool(exact_weights), design=design
+        )
         if y_score is None:
             return tally
         sizes = [len(column.levels) for column in encoded.values()]
@@ -378,6 +416,7 @@ class Tally:
         multiplicity: NDArray[np.int64] | None = None,
         weights: NDArray[np.float64] | WeightSums | None = None,
         exact: bool = False,
+        design: DesignRows | None = None,
     ) -> tuple[Tally, NDArray[np.int64]]:
         """Return the tally of encoded rows, or of distinct ones, and the mixed-radix codes of its groups."""
         codes = [*encoded.values()]
@@ -392,6 +431,7 @@ class Tally:
             used = np.flatnonzero(weights.rows if isinstance(weights, WeightSums) else weights)
             codes = [Column(column.codes[used], column.levels) for column in codes]
             multiplicity = None if multiplicity is None else multiplicity[used]
+            design = None if design is None else design.take(used)
         cells, counts = _count([column.codes for column in codes], sizes, multiplicity)
         n_outcomes = 2 if labels.y_true is not None else 1
         group_codes, inverse = np.unique(cells // (2 * n_outcomes), return_inverse=True)
@@ -400,17 +440,33 @@ class Tally:
         positions = np.unravel_index(group_codes, sizes[: len(encoded)])
         values = [[column.levels[i] for i in index] for column, index in zip(encoded.values(), positions, strict=True)]
         groups = tuple(zip(*values, strict=True))
-        if weights is None:
+        if weights is None and design is None:
             return cls(tuple(encoded), groups, table, labels.pos_label, labels.labels, controls=controls), group_codes
         rows = _combine([column.codes for column in codes], sizes, prod(sizes))
         at = np.flatnonzero(table)[_positions(rows, cells)]
+        surveyed = None
+        if design is not None:
+            each = weights[used] if isinstance(weights, np.ndarray) else np.ones(at.size)
+            surveyed = design.by_cell(at, each, table.size)
+        if weights is None:
+            tally = cls(
+                tuple(encoded), groups, table, labels.pos_label, labels.labels, controls=controls, design=surveyed
+            )
+            return tally, group_codes
         n_zero = n_given - int(table.sum())
         if isinstance(weights, WeightSums):
             of_cells = CellWeights.from_sums(weights.take(used), at, table.shape, n_zero=n_zero)
         else:
             of_cells = CellWeights.from_rows(weights[used], at, table.shape, n_zero=n_zero, exact=exact)
         tally = cls(
-            tuple(encoded), groups, of_cells.sums, labels.pos_label, labels.labels, controls=controls, weights=of_cells
+            tuple(encoded),
+            groups,
+            of_cells.sums,
+            labels.pos_label,
+            labels.labels,
+            controls=controls,
+            weights=of_cells,
+            design=surveyed,
         )
         return tally, group_codes
 
@@ -507,8 +563,17 @@ class Tally:
             self.labels,
             controls=controls,
             weights=None if self.weights is None else self.weights.merge(position, len(ordered)),
+            design=None if self.design is None else self._merged_design(position, len(ordered)),
         )
         return marginal, position
+
+    def _merged_design(self, position: NDArray[np.intp], n_groups: int) -> SurveyDesign | None:
+        """Return the design with group ``i`` counted as group ``position[i]`` of ``n_groups``."""
+        if self.design is None:
+            return None
+        n_slots = self.counts[0].size
+        cells = (np.asarray(position)[:, None] * n_slots + np.arange(n_slots)).ravel()
+        return self.design.merge(cells, n_groups * n_slots)
 
     def frame(self) -> pd.DataFrame:
         """Return one row a group: the attributes, ``n``, and ``tp, fp, fn, tn`` (or ``selected`` without labels).
@@ -542,6 +607,7 @@ class Tally:
             ("labelled", self.labelled, other.labelled),
             ("keeping of scores", self.scores is not None, other.scores is not None),
             ("weighting", self.weights is not None, other.weights is not None),
+            ("survey design", self.design and self.design.kind, other.design and other.design.kind),
         ):
             if mine != theirs:
                 raise ValueError(f"tallies add only if their {what} agree; got {mine!r} and {theirs!r}.")
@@ -556,8 +622,18 @@ class Tally:
         if self.weights is not None and other.weights is not None:
             weights = self.weights.merge(places[0], len(groups)) + other.weights.merge(places[1], len(groups))
             counts = weights.sums
+        mine_design, design = (t._merged_design(at, len(groups)) for t, at in zip((self, other), places, strict=True))
+        if mine_design is not None and design is not None:
+            design = mine_design + design
         total = Tally(
-            self.attributes, tuple(groups), counts, self.pos_label, labels, controls=self.controls, weights=weights
+            self.attributes,
+            tuple(groups),
+            counts,
+            self.pos_label,
+            labels,
+            controls=self.controls,
+            weights=weights,
+            design=design,
         )
         if self.scores is None or other.scores is None:
             return total
@@ -581,18 +657,22 @@ class Tally:
 
     def __reduce__(self) -> Any:
         state = (self.attributes, self.groups, self.counts, self.pos_label, self.labels)
-        extra = (self.controls, self.scores) if self.weights is None else (self.controls, self.scores, self.weights)
+        extra: tuple[Any, ...] = (self.controls, self.scores)
+        if self.weights is not None or self.design is not None:
+            extra = (*extra, self.weights) if self.design is None else (*extra, self.weights, self.design)
         return Tally, (*state, *extra) if any(part for part in extra) else state
 
     def __repr__(self) -> str:
         truth = ("labelled" if self.labelled else "no labels") + ", weighted" * (self.weights is not None)
+        truth += "" if self.design is None else f", {self.design.kind}"
         return f"<Tally of {self.n_rows} rows, {len(self.groups)} groups of {' & '.join(self.attributes)}, {truth}>"
 
     # ------------------------------------------------------------------------------------------------------- storing
     def to_dict(self) -> dict[str, Any]:
         """Return the tally as plain JSON types; labels keep their type (30 and "30" stay apart), scores become bins.
 
-        Weights become sums by cell; those that are kept one by one, as in cells of few rows, are stored too.
+        Weights become sums by cell; those that are kept one by one, as in cells of few rows, are stored too. A survey design
+        becomes the covariance of the cells, without its units.
         """
         ranks = [_ranks(values) for values in zip(*self.groups, strict=True)]
         data = {
@@ -607,6 +687,7 @@ class Tally:
         }
         data |= {"controls": list(self.controls)} if self.controls else {}
         data |= {} if self.weights is None else {"weights": self.weights.to_dict()}
+        data |= {} if self.design is None else {"design": self.design.to_dict()}
         return data | ({} if self.scores is None else {"score_bins": self.scores.to_dict()})
 
     @classmethod
@@ -623,6 +704,7 @@ class Tally:
             controls=tuple(data.get("controls", ())),
             scores=ScoreBins.from_dict(data["score_bins"]) if "score_bins" in data else None,
             weights=CellWeights.from_dict(data["weights"], counts) if "weights" in data else None,
+            design=SurveyDesign.from_dict(data["design"], counts.size) if "design" in data else None,
         )
 
     def digest(self) -> str:

@@ -121,6 +121,18 @@ def audit(
     weight: Annotated[
         str | None, typer.Option("--weight", metavar="COL", help="Column of the sampling weights.")
     ] = None,
+    clusters: Annotated[
+        str | None, typer.Option("--clusters", metavar="COL", help="Column of the sampling units, such as households.")
+    ] = None,
+    strata: Annotated[
+        str | None, typer.Option("--strata", metavar="COL", help="Column of the strata that units were drawn within.")
+    ] = None,
+    replicate_weights: Annotated[
+        str | None,
+        typer.Option(
+            "--replicate-weights", metavar="PREFIX", help="Columns of replicates of --weight: PWGTP1 and so on."
+        ),
+    ] = None,
     sensitive: Annotated[
         list[str] | None, typer.Option("--sensitive", metavar="COL,COL", help="Columns of the groups.")
     ] = None,
@@ -212,6 +224,7 @@ def audit(
                 engine,
                 weight,
                 shown is not None and shown.scores_decide,
+                _Design(clusters, strata, replicate_weights),
             )
             if config is not None:
                 source, asked = _configured(config, model)
@@ -363,6 +376,50 @@ def _parity(parity: float | None) -> str:
 
 # ------------------------------------------------------------------------------------------------------------- sources
 @dataclass(frozen=True)
+class _Design:
+    """Which columns of a file tell how its rows were drawn."""
+
+    clusters: str | None = None
+    strata: str | None = None
+    replicates: str | None = None
+
+    @property
+    def options(self) -> list[tuple[str, str]]:
+        """The options that were given, with their values."""
+        given = {"--clusters": self.clusters, "--strata": self.strata, "--replicate-weights": self.replicates}
+        return [(option, value) for option, value in given.items() if value]
+
+    def columns(self, path: Path) -> list[str]:
+        """Return the names of all its columns in a file."""
+        return [*filter(None, [self.clusters, self.strata]), *self.replicate_columns(path)]
+
+    def replicate_columns(self, path: Path) -> list[str]:
+        """Return the columns called as the prefix and a number, in the order of the numbers."""
+        if not self.replicates:
+            return []
+        numbered = {
+            name: int(name.removeprefix(self.replicates))
+            for name in _header(path)
+            if name.startswith(self.replicates) and name.removeprefix(self.replicates).isdecimal()
+        }
+        if len(numbered) < 2:
+            raise ValueError(
+                f"--replicate-weights {self.replicates} must begin the names of at least two columns of {path.name} that go "
+                f"on with a number, as PWGTP1; got {listing(list(numbered))}."
+            )
+        return sorted(numbered, key=numbered.__getitem__)
+
+    def arguments(self, labels: Mapping[str, pd.Series], frame: pd.DataFrame, path: Path) -> dict[str, Any]:
+        """Return them as arguments of a tally."""
+        replicates = self.replicate_columns(path)
+        return {
+            "clusters": frame[self.clusters] if self.clusters else None,
+            "strata": frame[self.strata] if self.strata else None,
+            "replicate_weights": pd.DataFrame({name: labels[name] for name in replicates}) if replicates else None,
+        }
+
+
+@dataclass(frozen=True)
 class _Asked:
     """Which columns to audit."""
 
@@ -378,6 +435,7 @@ class _Asked:
     engine: str | None = None
     weight: str | None = None
     scores_decide: bool = False  # without decisions, scores above their median are the positive ones
+    design: _Design = field(default_factory=_Design)
 
     @property
     def by_median(self) -> bool:
@@ -416,6 +474,7 @@ class _Rows:
     y_score: pd.Series | None = None
     counts: NDArray[np.int64] | None = None  # how many rows of a file each of these stands for; None: itself
     weight: Any = None  # of each row; of rows that were counted the sums
+    design: Mapping[str, Any] = field(default_factory=dict)
 
     def tally(self, pos_label: Any, missing: str) -> Tally:
         """Return the tally of these rows."""
@@ -427,6 +486,7 @@ class _Rows:
                 control_features=self.controls,
                 y_score=self.y_score,
                 sample_weight=self.weight,
+                **self.design,
                 pos_label=pos_label,
                 missing=missing,
             )
@@ -484,6 +544,8 @@ def _load_dataset(source: str, asked: _Asked) -> list[_Rows]:
         raise ValueError(f"--y-true and --y-pred are for files; {source} brings its labels and a model.")
     if asked.y_score:
         raise ValueError(f"--y-score is for files; the decisions of {source} come without scores.")
+    for option, _ in asked.design.options:
+        raise ValueError(f"{option} is for files; the audit of {source} counts its rows.")
     if asked.model is not None and asked.protocol != "default":
         raise ValueError(f"--protocol {asked.protocol} is one pinned model; leave out --model, or --protocol.")
     if source != "compas" and asked.protocol != "default":
@@ -586,6 +648,7 @@ def _load_file(path: Path, asked: _Asked) -> _Rows:
     if engine != "pandas":
         return _count_parquet(path, asked, engine)
     of_rows = [asked.y_true, asked.y_pred, asked.y_score, asked.weight]
+    of_rows += asked.design.columns(path)
     needed = list(dict.fromkeys(filter(None, [*of_rows, *names, *asked.controls])))
     frame = _read_csv(path, needed) if path.suffix.lower() == ".csv" else _read_parquet(path, needed)
     labels = {name: typed(frame[name]) if path.suffix.lower() == ".csv" else frame[name] for name in needed}
@@ -598,6 +661,7 @@ def _load_file(path: Path, asked: _Asked) -> _Rows:
         controls=_cut(frame[asked.controls], asked.bands) if asked.controls else None,
         y_score=labels[asked.y_score] if asked.y_score else None,
         weight=labels[asked.weight] if asked.weight else None,
+        design=asked.design.arguments(labels, frame, path),
     )
     if asked.by_median:
         return _with_median(rows)
@@ -615,10 +679,8 @@ def _with_median(rows: _Rows) -> _Rows:
 def _with_model(rows: _Rows, model: StoredModel, path: Path, asked: _Asked) -> _Rows:
     """Return the rows of a file with a model to ask about them; it decides where no column of the file does."""
     frame = read_rows(path).set_axis(rows.groups.index)
-    X = model.inputs(
-        frame.drop(columns=[name for name in (asked.y_true, asked.y_pred, asked.y_score, asked.weight) if name]),
-        path.name,
-    )
+    of_rows = [asked.y_true, asked.y_pred, asked.y_score, asked.weight, *asked.design.columns(path)]
+    X = model.inputs(frame.drop(columns=[name for name in dict.fromkeys(of_rows) if name]), path.name)
     decided = model.decide(X, path.name)
     if rows.y_pred is None:
         data = {**rows.data, "model": model.words, "notes": [SEEN]}
@@ -632,26 +694,31 @@ def _with_model(rows: _Rows, model: StoredModel, path: Path, asked: _Asked) -> _
 
 def _read_csv(path: Path, needed: list[str]) -> pd.DataFrame:
     """Return columns of a CSV file as text; only an empty cell is missing, so that a group called NA stays a group."""
+    check_columns(path.name, needed, _header(path))
+    return read_csv(path, dtype=str)[needed]
+
+
+def _header(path: Path) -> list[str]:
+    """Return the names of a file's columns."""
+    if path.suffix.lower() != ".csv":
+        return list(arrow("pyarrow.parquet").read_schema(path).names)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            header = next((row for row in csv.reader(file) if row), [])
+            return next((row for row in csv.reader(file) if row), [])
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name} is not UTF-8 text ({error.reason}); save it as UTF-8.") from error
-    check_columns(path.name, needed, header)
-    return read_csv(path, dtype=str)[needed]
 
 
 def _read_parquet(path: Path, needed: list[str]) -> pd.DataFrame:
     """Return columns of a Parquet file; whole numbers beside missing ones stay whole, as every engine has them."""
-    parquet = arrow("pyarrow.parquet")
-    check_columns(path.name, needed, parquet.read_schema(path).names)
-    frame = parquet.read_table(path, columns=needed).to_pandas(integer_object_nulls=True)
+    check_columns(path.name, needed, _header(path))
+    frame = arrow("pyarrow.parquet").read_table(path, columns=needed).to_pandas(integer_object_nulls=True)
     return frame if set(needed) <= set(frame.columns) else frame.reset_index()  # a column may be stored as the index
 
 
 def _engine(path: Path, asked: _Asked) -> str:
     """Return the engine that counts a file; that which was asked for, if it can."""
-    by_rows = (("--y-score", asked.y_score), ("--model", asked.model))
+    by_rows = (("--y-score", asked.y_score), *asked.design.options, ("--model", asked.model))
     needs_rows = [option for option, given in by_rows if given]
     if asked.engine is None:
         # Sums of weights differ between engines in their last digits: without being asked, none but pandas makes them.

@@ -19,7 +19,7 @@ ROOMS = {
     3: ["_tally"],
     4: ["metrics", "inference"],
     5: ["policy"],
-    6: ["_findings"],
+    6: ["_findings", "_design_forms"],
     7: ["_calibrated"],
     8: ["_assess", "_assess_scores", "_scan", "_strata", "presets", "report"],
     9: ["plotting"],  # draws what others have computed and worded

@@ -6,6 +6,8 @@ combines without a bootstrap, which is invalid for absolute and largest gaps nea
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -19,7 +21,7 @@ from sklearn_ethiclens.inference._intervals import (
     wilson_interval,
 )
 
-__all__ = ["absolute_bounds", "largest_gap_interval", "mean_gap_interval", "mean_rate_interval"]
+__all__ = ["absolute_bounds", "largest_gap_interval", "largest_of", "mean_gap_interval", "mean_rate_interval"]
 
 _SELECTION_SHARE = 5.0  # of the error that is spent on telling which gap cannot be the largest
 
@@ -89,6 +91,26 @@ def largest_gap_interval(
     def single(at: FloatArray) -> Bounds:
         return absolute_bounds(*newcombe_interval(*counts, confidence_level=at))
 
+    return largest_of(single, level)
+
+
+def largest_of(single: Callable[[FloatArray], Bounds], confidence_level: npt.ArrayLike) -> Bounds:
+    """The interval of the largest of several gaps, as `largest_gap_interval` has it, from intervals of each.
+
+    Parameters
+    ----------
+    single : callable
+        ``single(confidence_level)`` gives the bounds of all gaps, of shape (n_gaps, ...); one level for all, or one for each
+        entry. Sidak's level holds for gaps that are correlated too.
+    confidence_level : array-like
+        In (0, 1).
+
+    Returns
+    -------
+    Bounds
+        Arrays of shape (...).
+    """
+    level = check_fraction(confidence_level, "confidence_level")
     low, high = single(level)
     n_rates = low.shape[0]
     _, reach = single(1 - (1 - level) / _SELECTION_SHARE)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sklearn_ethiclens.inference._intervals import Bounds, FloatArray, check_counts, wilson_interval
 
-__all__ = ["f1_interval", "mover_ratio_interval", "theil_effective_size", "theil_interval"]
+__all__ = ["f1_interval", "mover_ratio_interval", "theil_effective_size", "theil_influence", "theil_interval"]
 
 _LOG_TWO = float(np.log(2.0))
 
@@ -145,13 +145,38 @@ def theil_effective_size(
     fp, fn, n = (np.asarray(part, dtype=np.float64) for part in (false_positives, false_negatives, nobs))
     a, b = fp[0] / n[0], fn[0] / n[0]
     m = 1 + a - b
-    by_a, by_b = 2 * _LOG_TWO / m - 2 * _LOG_TWO * a / m**2 - 1 / m, 2 * _LOG_TWO * a / m**2 + 1 / m
-    mean = by_a * a + by_b * b
-    moves = np.stack([by_a - mean, by_b - mean, -mean])  # of the index, by a row of each kind
+    moves = theil_influence(a, b)
     shares = np.stack([fp, fn, n - fp - fn], axis=1) / np.stack([n[0], n[0] ** 2])[:, None]
     alone, weighted = (moves**2 * shares).sum(1)
     size = np.where((alone > 0) & (m > 0), alone / weighted, n[0] ** 2 / n[1])
     return np.where(n[0] > 0, size, 0.0)[()]
+
+
+@np.errstate(divide="ignore", invalid="ignore")
+def theil_influence(a: FloatArray, b: FloatArray) -> FloatArray:
+    """How a row more moves the Theil index, times the number of rows: a false positive, a missed one, any other.
+
+    Parameters
+    ----------
+    a, b : ndarray of shape (...)
+        Shares of false and of missed positives.
+
+    Returns
+    -------
+    ndarray of shape (3, ...)
+
+    Examples
+    --------
+    Without errors, one of either kind raises the index:
+
+    >>> import numpy as np
+    >>> theil_influence(np.array(0.0), np.array(0.0)).round(4).tolist()
+    [0.3863, 1.0, 0.0]
+    """
+    m = 1 + a - b
+    by_a, by_b = 2 * _LOG_TWO / m - 2 * _LOG_TWO * a / m**2 - 1 / m, 2 * _LOG_TWO * a / m**2 + 1 / m
+    mean = by_a * a + by_b * b
+    return np.stack([by_a - mean, by_b - mean, 0.0 - mean])
 
 
 def _theil(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -169,9 +194,13 @@ def _added(first: FloatArray, second: FloatArray, correlation: FloatArray) -> Fl
 
 @np.errstate(divide="ignore", invalid="ignore")
 def mover_ratio_interval(
-    value: npt.ArrayLike, bounds: Bounds, reference: npt.ArrayLike, reference_bounds: Bounds
+    value: npt.ArrayLike,
+    bounds: Bounds,
+    reference: npt.ArrayLike,
+    reference_bounds: Bounds,
+    correlation: npt.ArrayLike = 0.0,
 ) -> Bounds:
-    """Interval for the ratio of two independent estimates that are not negative, from their own intervals.
+    """Interval for the ratio of two estimates that are not negative, from their own intervals.
 
     Parameters
     ----------
@@ -179,6 +208,8 @@ def mover_ratio_interval(
         Estimates, at least 0.
     bounds, reference_bounds : Bounds
         Their intervals, of one confidence level.
+    correlation : array-like, default=0
+        Of the estimates: 0 for independent ones.
 
     Returns
     -------
@@ -199,13 +230,14 @@ def mover_ratio_interval(
     """
     a, b = np.asarray(value, dtype=float), np.asarray(reference, dtype=float)
     (low1, high1), (low2, high2) = bounds, reference_bounds
-    square = (a * b) ** 2
+    r = np.asarray(correlation, dtype=float)
+    down, up = a * b - r * (a - low1) * (high2 - b), a * b - r * (high1 - a) * (b - low2)
     reach = low1 * (2 * a - low1)
-    low = reach / (a * b + np.sqrt(np.maximum(square - reach * high2 * (2 * b - high2), 0.0)))
-    high = (a * b + np.sqrt(np.maximum(square - high1 * low2 * (2 * a - high1) * (2 * b - low2), 0.0))) / (
+    low = reach / (down + np.sqrt(np.maximum(down**2 - reach * high2 * (2 * b - high2), 0.0)))
+    high = (up + np.sqrt(np.maximum(up**2 - high1 * low2 * (2 * a - high1) * (2 * b - low2), 0.0))) / (
         low2 * (2 * b - low2)
     )
     low = np.where(a == 0, 0.0, np.maximum(low, 0.0))
-    high = np.where(low2 > 0, high, np.inf)
+    high = np.where(low2 <= 0, np.inf, high)
     defined = (b > 0) & ~np.isnan(a)
     return Bounds(np.where(defined, low, np.nan)[()], np.where(defined, high, np.nan)[()])

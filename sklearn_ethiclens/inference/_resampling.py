@@ -341,6 +341,7 @@ def bootstrap_bounds(
     weights: Floats | None = None,
     *,
     moments: Floats | None = None,
+    bend: Floats | None = None,
     confidence_level: float = 0.95,
     method: str = "bca",
 ) -> BootstrapBounds:
@@ -356,6 +357,8 @@ def bootstrap_bounds(
         Leave-one-out values and how many rows each stands for; needed by BCa.
     moments : ndarray of shape (2, n_statistics, n_deletions), optional
         Of weighted rows, as :func:`acceleration` takes them.
+    bend : ndarray of shape (n_statistics,), optional
+        The acceleration, in place of that of the leave-one-out values.
     confidence_level : float
         In (0, 1).
     method : {"bca", "percentile"}
@@ -381,14 +384,16 @@ def bootstrap_bounds(
     shares = np.tile([[tail], [1 - tail]], n_statistics)
     edge = np.zeros(n_statistics, dtype=bool)
     if method == "bca":
-        if jackknife is None or weights is None:
-            raise ValueError("BCa needs the leave-one-out values and their weights.")
+        if bend is None:
+            if jackknife is None or weights is None:
+                raise ValueError("BCa needs the leave-one-out values and their weights.")
+            bend = acceleration(jackknife, weights, moments)
         lower = _count_below(replicates, estimates - tolerance, np.less)
         upper = _count_below(replicates, estimates + tolerance, np.less_equal)
         counted = np.maximum(n_valid, 1)  # where no replicate is defined there is no interval, but no warning either
         share = np.clip((lower + upper) / (2.0 * counted), 1 / (counted + 1), counted / (counted + 1))
         edge = ((lower == 0) | (upper == n_valid)) & ~degenerate & (n_valid > 0)
-        bias, bend = ndtri(share), acceleration(jackknife, weights, moments)
+        bias = ndtri(share)
         with np.errstate(divide="ignore"):
             moved = bias + ndtri(shares)
             shares = np.where(edge, shares, ndtr(bias + moved / (1 - bend * moved)))

@@ -6,13 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
 
+from sklearn_ethiclens._design import SurveyDesign
 from sklearn_ethiclens._tally import Tally
 
 Floats = NDArray[np.float64]
 
 OUTCOMES = ("favorable", "adverse")
 _EQUAL = 1e-9  # relative; less than this apart, weights are equal
+_NO_VARIANCE = 1e-10  # of the variance of simple random rows: a design effect below is rounding, not precision
 
 
 class Rate(NamedTuple):
@@ -148,6 +151,22 @@ class Confusion:
         """Return the counts of a named rate to compute its interval from, as :meth:`effective` has them."""
         return self.effective(RATES[name].numerator, RATES[name].denominator)
 
+    def shared(self, rate: str, groups: NDArray[np.intp], at: int, *, ratio: bool = False) -> Any:
+        """Return the standard error of comparisons with a group over that of independent rates; 1 unless they share units.
+
+        Parameters
+        ----------
+        rate : str
+            A name in ``RATES``.
+        groups : ndarray of int of shape (n,)
+            Those compared.
+        at : int
+            The group compared with.
+        ratio : bool, default=False
+            Whether the comparison is the log ratio, else the difference.
+        """
+        return 1.0
+
     def take(self, index: Any) -> Confusion:
         """Return the tables at an index of the first axis, sharing what has been computed."""
         return _Taken(self, index)
@@ -260,9 +279,177 @@ class WeightedReplicates(Confusion):
         scale = scale.reshape(scale.shape + (1,) * (nobs.ndim - scale.ndim))
         return count * scale, nobs * scale
 
+    def shared(self, rate: str, groups: NDArray[np.intp], at: int, *, ratio: bool = False) -> Any:
+        sample = self._sample.shared(rate, groups, at, ratio=ratio)
+        return sample if np.ndim(sample) == 0 else sample[:, None]
 
-def confusion_of(tally: Tally, outcome: str = "favorable") -> Confusion:
-    """Return the tables of a tally by name, weighted where its rows are."""
+
+class DesignConfusion(WeightedConfusion):
+    """Sums of weights by name, with the covariances that a survey design gives what is made of them.
+
+    Variances are linearised: those of the sum over units of what each adds to a statistic (Taylor; Binder 1983).
+
+    Parameters
+    ----------
+    counts, rows, squares : ndarray of shape (n_groups, n_outcomes, 2)
+        As of :class:`WeightedConfusion`; of unweighted rows all three are the numbers of rows.
+    design : SurveyDesign
+        Of these cells.
+    outcome : {"favorable", "adverse"}
+        As of :class:`Confusion`.
+    confidence_level : float
+        That effective counts are for: few units make a rate less certain, by Student's t, the more so at a high level.
+    """
+
+    def __init__(
+        self,
+        counts: NDArray[Any],
+        rows: NDArray[Any],
+        squares: NDArray[Any],
+        design: SurveyDesign,
+        outcome: str = "favorable",
+        confidence_level: float = 0.95,
+    ) -> None:
+        super().__init__(counts.astype(float), rows, squares.astype(float), outcome)
+        self.design, self._level = design, confidence_level
+        n_groups, n_slots = len(counts), counts[0].size
+        blocks = n_groups, n_slots, n_groups, n_slots
+        own = np.arange(n_groups)
+        self._covariance = design.covariance.reshape(blocks)
+        self._of_units = None if design.squares is None else design.squares.reshape(blocks)[own, :, own, :]
+        self._slots = Confusion(np.eye(n_slots).reshape(n_slots, *counts.shape[1:]), outcome)
+        self._sizes: dict[tuple[str, str], tuple[Floats, Floats]] = {}
+
+    # ------------------------------------------------------------------------------------------------------- linearised
+    @np.errstate(divide="ignore", invalid="ignore")
+    def gradient(self, numerator: str, denominator: str) -> Floats:
+        """Return the derivatives of each group's proportion by its cells, of shape (n_groups, n_cells); NaN without rows."""
+        total = self.count(denominator)[:, None]
+        share = self.count(numerator)[:, None] / total
+        part = self._slots.count(numerator), self._slots.count(denominator)
+        gradient: Floats = (part[0] - share * part[1]) / np.where(total == 0, np.nan, total)
+        return gradient
+
+    def rate_gradient(self, rate: str) -> Floats:
+        """Return :meth:`gradient` of a named rate."""
+        return self.gradient(RATES[rate].numerator, RATES[rate].denominator)
+
+    def covariance(
+        self, first: Floats, groups: NDArray[np.intp], second: Floats, others: NDArray[np.intp] | int
+    ) -> Floats:
+        """Return the covariance of statistics of groups with statistics of others.
+
+        Parameters
+        ----------
+        first, second : ndarray of shape (n_groups, n_cells)
+            Their derivatives by the cells of their group.
+        groups, others : ndarray of int of shape (n,)
+            Which pairs.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        groups, others = np.broadcast_arrays(groups, others)
+        return np.asarray(
+            np.einsum("ni,nij,nj->n", first[groups], self._covariance[groups, :, others, :], second[others])
+        )
+
+    def variance(self, gradient: Floats) -> Floats:
+        """Return the variance of each group's statistic, of shape (n_groups,)."""
+        every = np.arange(len(gradient))
+        return np.maximum(self.covariance(gradient, every, gradient, every), 0.0)
+
+    def units(self, denominator: str) -> Floats:
+        """Return in how many units, in effect, the rows of a count lie: Kish's number of the units' sums; NaN if unknown."""
+        total = self.count(denominator)
+        if self._of_units is None:
+            return np.full(total.shape, np.nan)
+        part = self._slots.count(denominator)
+        return divide(total**2, np.einsum("i,gij,j->g", part, self._of_units, part))
+
+    def dof(self, denominator: str) -> Floats:
+        """Return the degrees of freedom of each group's variance: of the design, but no more than its units less one."""
+        units = self.units(denominator)
+        return np.fmin(float(self.design.dof), np.maximum(units - 1, 1.0))
+
+    # --------------------------------------------------------------------------------------------------- effective sizes
+    def size(self, numerator: str, denominator: str) -> tuple[Floats, Floats]:
+        """Return each group's proportion, and so many simple random rows that it would have the same variance.
+
+        NaN rows where the design gives it no variance, as when a group lies in one unit. Where it is 0 or 1 it has none of
+        first order; the units that its rows lie in then count as one row each, or Kish's number of rows stands in.
+        """
+        key = numerator, denominator
+        if key not in self._sizes:
+            self._sizes[key] = self._size(*key)
+        return self._sizes[key]
+
+    @np.errstate(divide="ignore", invalid="ignore")
+    def _size(self, numerator: str, denominator: str) -> tuple[Floats, Floats]:
+        total = self.count(denominator)
+        share = self.count(numerator) / np.where(total == 0, np.nan, total)
+        kish = total**2 / self._squares.count(denominator)
+        variance, simple = self.variance(self.gradient(numerator, denominator)), share * (1 - share)
+        size = np.where(variance > _NO_VARIANCE * simple / kish, simple / variance, np.nan)
+        size = np.where(simple <= 1e-12, np.fmin(kish, self.units(denominator)), size)
+        return share, np.where(total == 0, 0.0, size)
+
+    def at_level(
+        self, numerator: str, denominator: str, groups: NDArray[np.intp], confidence_level: Any
+    ) -> tuple[Floats, Floats]:
+        """Return the counts of a proportion of groups to compute its interval of a level from.
+
+        They are those of :meth:`size`, made fewer by ``(z / t)**2`` (Korn and Graubard 1998): Wilson's interval then has
+        Student's t in place of z.
+
+        Parameters
+        ----------
+        numerator, denominator : str
+            Named counts.
+        groups : ndarray of int of shape (n,)
+            The groups; one may stand several times.
+        confidence_level : float or ndarray of shape (n,)
+            In (0, 1).
+        """
+        share, size = (part[groups] for part in self.size(numerator, denominator))
+        tail = (1 - np.asarray(confidence_level)) / 2
+        nobs = size * (ndtri(tail) / stdtrit(self.dof(denominator)[groups], tail)) ** 2
+        return np.where(size == 0, 0.0, share * nobs), nobs
+
+    def _effective(self, numerator: str, denominator: str) -> tuple[Floats, Floats]:
+        return self.at_level(numerator, denominator, np.arange(len(self._counts)), self._level)
+
+    # ------------------------------------------------------------------------------------------------------- comparisons
+    @np.errstate(divide="ignore", invalid="ignore")
+    def correlation(
+        self, first: Floats, groups: NDArray[np.intp], second: Floats, others: NDArray[np.intp] | int
+    ) -> Floats:
+        """Return the correlations of pairs as :meth:`covariance` takes them; 0 where one of both has no variance."""
+        scale = np.sqrt(self.variance(first)[groups] * self.variance(second)[others])
+        shared = np.where(scale > 0, self.covariance(first, groups, second, others) / scale, 0.0)
+        return np.clip(np.nan_to_num(shared), -1.0, 1.0)
+
+    @np.errstate(divide="ignore", invalid="ignore")
+    def shared(self, rate: str, groups: NDArray[np.intp], at: int, *, ratio: bool = False) -> Any:
+        gradient, value = self.rate_gradient(rate), self.rate(rate)
+        scale = np.where(value > 0, value, np.nan) if ratio else np.ones(value.shape)
+        apart = self.variance(gradient) / scale**2
+        apart = apart[groups] + apart[at]
+        together = apart - 2 * self.covariance(gradient, groups, gradient, at) / (scale[groups] * scale[at])
+        factor = np.where(apart > 0, together / np.where(apart > 0, apart, 1.0), 1.0)
+        factor = np.where(np.isnan(apart), 1.0, factor)
+        return np.sqrt(np.where(factor > _NO_VARIANCE, factor, np.nan))  # none: what both share is all there is
+
+
+def confusion_of(tally: Tally, outcome: str = "favorable", confidence_level: float = 0.95) -> Confusion:
+    """Return the tables of a tally by name, weighted where its rows are, and with the covariances of its design.
+
+    Effective counts of a design are for intervals of the confidence level.
+    """
+    if tally.design is not None:
+        squares = tally.counts if tally.weights is None else tally.weights.squares
+        return DesignConfusion(tally.counts, tally.rows, squares, tally.design, outcome, confidence_level)
     if tally.weights is None:
         return Confusion(tally.counts.astype(float), outcome)
     return WeightedConfusion(tally.counts, tally.rows, tally.weights.squares, outcome)

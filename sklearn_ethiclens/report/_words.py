@@ -500,7 +500,8 @@ def tests_line(audit: Any, key: Any) -> str:
         if key_of([test["attribute"]] if isinstance(test["attribute"], str) else test["attribute"]) == key
     }
     words = [f"{rate} {pvalue(found[rate])}" for rate in rates if rate in found and not isnan(found[rate])]
-    return f"Chi-square over all groups, p (not adjusted): {', '.join(words)}." if words else ""
+    name = "Wald's F" if any(test["test"] == "F" for test in audit.tests) else "Chi-square"
+    return f"{name} over all groups, p (not adjusted): {', '.join(words)}." if words else ""
 
 
 def reason_rows(findings: Sequence[Finding], named: int | None = None) -> tuple[tuple[str, str], ...]:

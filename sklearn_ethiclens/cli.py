@@ -101,6 +101,15 @@ PresetName = Annotated[
 JsonFile = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the audit as JSON; - is stdout.")]
 HtmlFile = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the report as HTML.")]
 PdfFile = Annotated[Path | None, typer.Option("--pdf", metavar="FILE", help="Write the report as PDF.")]
+MarkdownFile = Annotated[
+    Path | None, typer.Option("--markdown", metavar="FILE", help="Write the scorecard as Markdown, for a pull request.")
+]
+CardFile = Annotated[
+    Path | None, typer.Option("--model-card", metavar="FILE", help="Write what is known for a model card (Markdown).")
+]
+SheetFile = Annotated[
+    Path | None, typer.Option("--datasheet", metavar="FILE", help="Write what is known of the rows (Markdown).")
+]
 FailOn = Annotated[
     str, typer.Option("--fail-on", metavar="STATES", help=f"Exit with 1 on any of {','.join(STATES)}, or none.")
 ]
@@ -189,6 +198,9 @@ def audit(
         Path | None, typer.Option("--compat-json", metavar="FILE", help="Write the audit in the layout of GlassAlpha.")
     ] = None,
     pdf_file: PdfFile = None,
+    markdown_file: MarkdownFile = None,
+    card_file: CardFile = None,
+    sheet_file: SheetFile = None,
     verify: Annotated[bool, typer.Option("--verify", help="Compute all rates again with fairlearn.")] = False,
     fail_on: FailOn = "flagged",
     quiet: Quiet = False,
@@ -197,8 +209,7 @@ def audit(
     with one_line_errors():
         states, shown = _states(fail_on), None if preset is None else get_preset(preset)
         chosen = get_policy(policy or (shown and shown.policy) or "ethiclens")
-        if pdf_file is not None:
-            load_weasyprint()  # says what is missing before the work is done
+        files = _Files(json_file, html_file, pdf_file, markdown_file, card_file, sheet_file)
         started = time.perf_counter()
         combinations: Any = int(intersections) if intersections and intersections.isdecimal() else intersections
         audits, documents = [], []
@@ -263,8 +274,8 @@ def audit(
                     documents.append(to_glassalpha(made))
                 audits.append(made.annotate(run={**_clock(started), **rows.run}))
             if compat_file is not None:
-                write_whole(compat_file, as_text(documents).encode("utf-8", "backslashreplace"))
-        _finish(audits, states, json_file, html_file, pdf_file, quiet, verify=verify)
+                write_whole(compat_file, _encoded(as_text(documents)))
+        _finish(audits, states, files, quiet, verify=verify)
 
 
 @app.command()
@@ -274,18 +285,20 @@ def rejudge(
     json_file: JsonFile = None,
     html_file: HtmlFile = None,
     pdf_file: PdfFile = None,
+    markdown_file: MarkdownFile = None,
+    card_file: CardFile = None,
+    sheet_file: SheetFile = None,
     fail_on: FailOn = "flagged",
     quiet: Quiet = False,
 ) -> None:
     """Judge a stored audit under another policy; the data are not needed."""
     with one_line_errors():
         states, chosen = _states(fail_on), get_policy(policy)
-        if pdf_file is not None:
-            load_weasyprint()  # says what is missing before the work is done
+        files = _Files(json_file, html_file, pdf_file, markdown_file, card_file, sheet_file)
         started = time.perf_counter()
         with spoken_warnings(quiet):
             audits = [one.rejudge(chosen).annotate(run=_clock(started)) for one in _stored(stored)]
-        _finish(audits, states, json_file, html_file, pdf_file, quiet)
+        _finish(audits, states, files, quiet)
 
 
 app.command("probe")(probe_command)
@@ -851,31 +864,52 @@ def _clock(started: float) -> dict[str, Any]:
 
 
 # ------------------------------------------------------------------------------------------------------------- output
+@dataclass(frozen=True)
+class _Files:
+    """Where to write what was found, and in which format."""
+
+    json: str | None
+    html: Path | None
+    pdf: Path | None
+    markdown: Path | None
+    model_card: Path | None
+    datasheet: Path | None
+
+    def __post_init__(self) -> None:
+        if self.pdf is not None:
+            load_weasyprint()  # says what is missing before the work is done
+
+    def write(self, audits: Sequence[Audit]) -> None:
+        """Write each file, all audits in it."""
+        if self.json is not None:
+            texts = [one.to_json() for one in audits]
+            text = (texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]") + "\n"
+            if self.json == "-":
+                print_text(text)
+            else:
+                write_whole(Path(self.json), _encoded(text))
+        if self.html is not None:
+            write_whole(self.html, _encoded(page([document(one) for one in audits])))
+        if self.pdf is not None:
+            write_whole(self.pdf, pdf([document(one, condensed=True) for one in audits]))
+        for name in ("markdown", "model_card", "datasheet"):
+            if (path := getattr(self, name)) is not None:
+                write_whole(path, _encoded("\n".join(one.report(name) for one in audits)))
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
+
+
 def _finish(
-    audits: Sequence[Audit],
-    states: Sequence[str],
-    json_file: str | None,
-    html_file: Path | None,
-    pdf_file: Path | None,
-    quiet: bool,
-    verify: bool = False,
+    audits: Sequence[Audit], states: Sequence[str], files: _Files, quiet: bool, *, verify: bool = False
 ) -> None:
-    """Write and print what was asked for, and end with the exit code."""
-    texts = [one.to_json() for one in audits]
-    text = (texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]") + "\n"
-    if json_file == "-":
-        print_text(text)
-    else:
-        if not quiet:
-            print_text("\n".join(one.report("text", width=width(), color=color()) for one in audits))
-        if json_file is not None:
-            write_whole(Path(json_file), text.encode("utf-8", "backslashreplace"))
-    if html_file is not None:
-        write_whole(html_file, page([document(one) for one in audits]).encode("utf-8", "backslashreplace"))
-    if pdf_file is not None:
-        write_whole(pdf_file, pdf([document(one, condensed=True) for one in audits]))
+    """Print and write what was asked for, and end with the exit code."""
+    if not quiet and files.json != "-":
+        print_text("\n".join(one.report("text", width=width(), color=color()) for one in audits))
+    files.write(audits)
     if verify:
-        _verify(audits, quiet, to_stderr=json_file == "-")
+        _verify(audits, quiet, to_stderr=files.json == "-")
     judging = [one for one in audits if one.policy.rules]
     if judging and not any(one.assessable for one in judging):
         raise typer.Exit(3)

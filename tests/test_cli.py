@@ -300,6 +300,15 @@ def test_provenance_holds_the_hash_and_the_run_the_path(run, predictions):
     assert str(predictions.parent) not in run(*columns(predictions))[1]
 
 
+def test_markdown_files_are_what_the_audit_says(run, predictions, tmp_path):
+    names = {"--markdown": "markdown", "--model-card": "model_card", "--datasheet": "datasheet"}
+    files = {option: tmp_path / f"{name}.md" for option, name in names.items()}
+    run(*columns(predictions), "--json", tmp_path / "a.json", *(part for pair in files.items() for part in pair))
+    made = Audit.from_json((tmp_path / "a.json").read_text(encoding="utf-8"))
+    for option, name in names.items():
+        assert files[option].read_text(encoding="utf-8") == made.report(name)
+
+
 def test_json_and_html_files_are_whole(run, predictions, tmp_path):
     audit_file, page = tmp_path / "new" / "a.json", tmp_path / "a.html"
     _, out, _ = run(*columns(predictions), "--json", audit_file, "--html", page)

@@ -60,7 +60,16 @@ def plain(inline):
     """The text of an inline token as a reader sees it; anything but text, breaks and bold is a leak."""
     words = []
     for child in inline.children:
-        assert child.type in ("text", "softbreak", "html_inline", "strong_open", "strong_close", "text_special"), child
+        assert child.type in (
+            "text",
+            "softbreak",
+            "html_inline",
+            "strong_open",
+            "strong_close",
+            "em_open",
+            "em_close",
+            "text_special",
+        ), child
         if child.type == "html_inline":
             assert child.content == "<br>"
             words.append("\n")

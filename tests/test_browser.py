@@ -50,8 +50,8 @@ def files(tmp_path_factory):
     """The pages under test: few groups in full, and sixty with labels of every kind."""
     folder = tmp_path_factory.mktemp("pages")
     few = made(["F", "M", "X"], 1500).annotate(name="a test")
-    metrics = ["disparate_impact", "equalized_odds_difference", "selection_rate", "true_positive_rate_difference"]
-    sixty = made([*HOSTILE, *(f"group {i}" for i in range(60 - len(HOSTILE)))], 12000, "<b>race</b>", metrics=metrics)
+    names = [*HOSTILE, *(f"group {i}" for i in range(60 - len(HOSTILE)))]
+    sixty = made(names, 12000, "<b>race</b>", metrics=["disparate_impact"])
     return {
         "few": few.report(folder / "few.html"),
         "sixty": sixty.report(folder / "sixty.html"),
@@ -257,6 +257,7 @@ def test_axe_finds_no_violation_in_light_and_dark(open_page, name):
     assert 2 < len(column(page, "metric")) < 130
     assert violations(page) == []
     page.emulate_media(color_scheme="dark")
+    page.get_by_role("button", name="Collapse all").click()
     assert violations(page, runOnly=["color-contrast"]) == []
 
 

@@ -346,8 +346,9 @@ def test_drawings_say_what_they_show(three):
     assert len(re.findall(r'<svg class="mark [a-z_]+" aria-hidden="true"', text)) == text.count('<svg class="mark ')
 
 
-@given(st.lists(st.floats(-1, 3, allow_nan=False).map(lambda v: round(v, 6)), min_size=1, max_size=8))
-def test_an_axis_holds_all_values_on_few_round_ticks(values):
+@given(st.lists(st.integers(-(10**6), 3 * 10**6), min_size=1, max_size=8))
+def test_an_axis_holds_all_values_on_few_round_ticks(millionths):
+    values = [value / 10**6 for value in millionths]
     start, stop, step = axis(values)
     assert start - 1e-9 <= min(values)
     assert max(values) <= stop + 1e-9

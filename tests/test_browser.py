@@ -282,7 +282,7 @@ def test_a_notebook_shows_the_fragment_without_a_violation(browser, files, tmp_p
     page.goto(path.as_uri())
     assert page.locator("div > details[open]").count() == 0
     page.locator("div > details > summary").last.click()
-    assert page.locator("table.forest").last.is_visible()
+    assert page.locator("div > details").last.locator("table.forest").first.is_visible()
     assert page.evaluate("getComputedStyle(document.getElementById('other')).fontFamily") != page.evaluate(
         "getComputedStyle(document.querySelector('.sklearn-ethiclens p')).fontFamily"
     )

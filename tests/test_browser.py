@@ -50,8 +50,8 @@ def files(tmp_path_factory):
     """The pages under test: few groups in full, and sixty with labels of every kind."""
     folder = tmp_path_factory.mktemp("pages")
     few = made(["F", "M", "X"], 1500).annotate(name="a test")
-    metrics = ["disparate_impact", "equalized_odds_difference", "selection_rate", "true_positive_rate_difference"]
-    sixty = made([*HOSTILE, *(f"group {i}" for i in range(60 - len(HOSTILE)))], 12000, "<b>race</b>", metrics=metrics)
+    names = [*HOSTILE, *(f"group {i}" for i in range(60 - len(HOSTILE)))]
+    sixty = made(names, 12000, "<b>race</b>", metrics=["disparate_impact"])
     return {
         "few": few.report(folder / "few.html"),
         "sixty": sixty.report(folder / "sixty.html"),
@@ -257,6 +257,7 @@ def test_axe_finds_no_violation_in_light_and_dark(open_page, name):
     assert 2 < len(column(page, "metric")) < 130
     assert violations(page) == []
     page.emulate_media(color_scheme="dark")
+    page.get_by_role("button", name="Collapse all").click()
     assert violations(page, runOnly=["color-contrast"]) == []
 
 
@@ -281,7 +282,7 @@ def test_a_notebook_shows_the_fragment_without_a_violation(browser, files, tmp_p
     page.goto(path.as_uri())
     assert page.locator("div > details[open]").count() == 0
     page.locator("div > details > summary").last.click()
-    assert page.locator("table.forest").last.is_visible()
+    assert page.locator("div > details").last.locator("table.forest").first.is_visible()
     assert page.evaluate("getComputedStyle(document.getElementById('other')).fontFamily") != page.evaluate(
         "getComputedStyle(document.querySelector('.sklearn-ethiclens p')).fontFamily"
     )

@@ -364,6 +364,7 @@ def test_a_further_section_is_shown_in_every_format_with_its_cells_as_typed():
     assert re.search(
         r'<tr><th scope="row"><bdi>&lt;b&gt;</bdi></th><td class="number">undefined</td><td><bdi>F &amp; 30\+</bdi></td>'
         r'<td class="number">1200</td></tr>',
+        html,
     )
     assert "<b>" not in html
     assert type(found).from_json(found.to_json()).report("html") == html

@@ -71,6 +71,7 @@ def page(documents: Sequence[Sequence[Section]], *, script: bool = True) -> str:
         script=_raw(code),
         script_hash=_hash(code),
         version=__version__,
+        unfolded=True,  # what the script folds, so that without it everything is shown
     )
 
 
@@ -87,13 +88,19 @@ def notebook(audit: Any) -> str:
         css=_raw(_static("report.css")),
         folded=True,
         opened=1,
+        unfolded=False,
     )
 
 
 def fragment(sections: Iterable[Section]) -> str:
     """Return sections as a ``div``, the first under a larger heading; the counterpart of the text's ``lay_out``."""
     return _render(
-        "fragment.html.j2", sections=tuple(sections), css=_raw(_static("report.css")), folded=False, opened=0
+        "fragment.html.j2",
+        sections=tuple(sections),
+        css=_raw(_static("report.css")),
+        folded=False,
+        opened=0,
+        unfolded=True,
     )
 
 

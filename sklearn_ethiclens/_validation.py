@@ -152,11 +152,12 @@ def encode_column(values: Any, name: str) -> Column:
     """
     column = _one_dimensional(values, name)
     if isinstance(column, pd.Series):
-        if isinstance(column.dtype, pd.CategoricalDtype):
+        dtype = column.dtype
+        if isinstance(dtype, pd.CategoricalDtype):
             return _from_categories(column.cat.codes.to_numpy(), column.cat.categories)
-        if column.dtype.kind in "mM":
+        if dtype.kind in "mM":
             return _from_hashing(column, name)
-        if pd.api.types.is_extension_array_dtype(column.dtype):
+        if not isinstance(dtype, np.dtype):
             return _encode_extension(column, name)
         column = column.to_numpy()
     return _encode_array(column, name)

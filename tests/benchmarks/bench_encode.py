@@ -5,9 +5,9 @@
 reads ``acs-income-test.parquet`` (332,900 rows; tiled to 1.6 million) from ``$SKLEARN_ETHICLENS_DATA``. The work:
 ``Tally.from_predictions`` of two attributes (2 and 9 values), labels and decisions, checks and all. The base: one pass of
 ``numpy.bincount`` over an int64 column that already holds the cell of each row. Times are CPU seconds on one thread (polars
-and pyarrow are given one too), medians of calls made in turns with the base. The limit is for whole numbers as numpy and
-pandas have them by default, int64; text has none: each value must be hashed. The 2-d array has its rows together, so that each
-column is read with gaps.
+and pyarrow are given one too), the least of calls made in turns with the base: what else the machine does, in its caches above
+all, only ever adds. The limit is for whole numbers as numpy and pandas have them by default, int64; text has none, since each
+value must be hashed. The 2-d array has its rows together, so that each column is read with gaps.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -110,7 +109,7 @@ def main() -> int:
         for name, (call, limited) in ways(frame).items():
             assert int(call().counts.sum()) == n_rows
             times = in_turns({"base": lambda: np.bincount(code), "ours": call}, TURNS)  # noqa: B023
-            base, ours = median(times["base"]), median(times["ours"])
+            base, ours = min(times["base"]), min(times["ours"])
             ratio, limit = ours / base, f"<= {LIMIT:g}" if limited else ""
             failed |= limited and ratio > LIMIT
             print(

@@ -44,6 +44,11 @@ def docs(scratch):
 
 
 def tests(_scratch):
+    yield ["-m", "pytest", "-n", "auto"]
+
+
+def coverage(_scratch):
+    # The tests again, measured: a third slower, so on request.
     yield ["-m", "pytest", "-n", "auto", "--cov", "--cov-report=term"]
 
 
@@ -54,8 +59,8 @@ def benchmarks(_scratch):
 
 
 # The tests come last, so that pytest's closing line ends the output.
-STEPS = {step.__name__: step for step in (lint, format, types, examples, docs, tests, benchmarks)}
-ON_REQUEST = {"benchmarks"}
+STEPS = {step.__name__: step for step in (lint, format, types, examples, docs, tests, coverage, benchmarks)}
+ON_REQUEST = {"coverage", "benchmarks"}
 
 
 def run(name):

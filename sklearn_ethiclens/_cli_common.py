@@ -22,6 +22,7 @@ import pandas as pd
 import typer
 
 from sklearn_ethiclens._frames import CSV
+from sklearn_ethiclens._progress import silent
 from sklearn_ethiclens._validation import as_scalar, listing, show
 
 ModelFile = Annotated[
@@ -255,8 +256,8 @@ def one_line_errors() -> Iterator[None]:
 
 @contextmanager
 def spoken_warnings(quiet: bool) -> Iterator[None]:
-    """Print warnings as lines on stderr, each once."""
-    with warnings.catch_warnings(record=True) as caught:
+    """Print warnings as lines on stderr, each once; neither these nor bars if ``quiet``."""
+    with silent(quiet), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for category in (DeprecationWarning, PendingDeprecationWarning):
             warnings.simplefilter("ignore", category)

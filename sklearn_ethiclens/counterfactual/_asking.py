@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from warnings import warn
@@ -14,6 +14,7 @@ import scipy
 import sklearn
 from numpy.typing import NDArray
 
+from sklearn_ethiclens._progress import with_bar
 from sklearn_ethiclens._tally import label_to_json
 from sklearn_ethiclens._validation import MISSING, Column, as_scalar, canonical_key, encode_column, show
 from sklearn_ethiclens._version import __version__
@@ -137,15 +138,17 @@ def _ask_all(probe: Any, model: Model, X: Any, y: Any, threshold: float) -> tupl
     """Return the answers to the rows as they are, and to each alternative value."""
     base = model.ask(X, base=True)
     truth = None if y is None else np.asarray(np.asarray(y).reshape(-1) == model.pos_label).astype(np.int8)
-    parts = []
-    for name, attribute in probe._attributes.items():
-        column = read(X, attribute)
-        cached = _cached_support(probe, X, name)
-        for value, targets in probe._alternatives(attribute, column):
-            part = _ask_alternative(probe, model, X, attribute, column, value, targets, base, truth, cached, threshold)
-            if part is not None:
-                parts.append(part)
-    return base, parts
+
+    def asked() -> Iterator[_Part | None]:
+        for name, attribute in probe._attributes.items():
+            column = read(X, attribute)
+            cached = _cached_support(probe, X, name)
+            for value, targets in probe._alternatives(attribute, column):
+                yield _ask_alternative(
+                    probe, model, X, attribute, column, value, targets, base, truth, cached, threshold
+                )
+
+    return base, [part for part in with_bar(asked(), None, "counterfactuals") if part is not None]
 
 
 def _ask_alternative(

@@ -4,8 +4,11 @@ import hashlib
 import os
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from sklearn_ethiclens._progress import with_bar
 
 HOME_VARIABLE = "SKLEARN_ETHICLENS_HOME"
 DATA_VARIABLE = "SKLEARN_ETHICLENS_DATA"  # a folder of files that are at hand: read first, never written to
@@ -122,8 +125,10 @@ def _read(remote: RemoteFile, timeout: float, deadline: float, max_bytes: int) -
             if response.status != 200:
                 raise _TransferError(f"the server answered status {response.status}; expected 200")
             declared = response.headers.get("Content-Length")
+            expected = int(declared) if declared is not None and declared.isdigit() else remote.n_bytes
             # read1 returns after one receive, so that a server that dribbles cannot outlast the deadline
-            while chunk := response.read1(_CHUNK):
+            chunks = iter(partial(response.read1, _CHUNK), b"")
+            for chunk in with_bar(chunks, expected, urlsplit(remote.url).path.rpartition("/")[2], size=len):
                 content += chunk
                 if len(content) > limit:
                     raise _TransferError(f"the server sends more than the expected {limit:,} bytes")

@@ -404,7 +404,7 @@ def test_a_name_with_an_ending_is_a_file(three, tmp_path, name):
 
 def test_a_file_of_unknown_kind_is_refused(three, tmp_path):
     with pytest.raises(
-        ValueError, match=r"must end in one of \['.txt', '.html', '.htm', '.pdf', '.json'\]; got .*r.docx"
+        ValueError, match=r"must end in one of \['.txt', '.html', '.htm', '.pdf', '.md', '.json'\]; got .*r.docx"
     ):
         three.report(tmp_path / "r.docx")
     with pytest.raises(ValueError, match="must end in one of"):

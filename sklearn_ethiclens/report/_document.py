@@ -10,7 +10,7 @@ from sklearn_ethiclens._findings import Finding
 from sklearn_ethiclens._validation import show
 from sklearn_ethiclens.metrics._scores import metric_kind
 from sklearn_ethiclens.policy import Policy, Verdict
-from sklearn_ethiclens.report._forest import KEY, forest
+from sklearn_ethiclens.report._forest import KEY, UNJUDGED_KEY, forest
 from sklearn_ethiclens.report._guidance import approval, guidance, monitoring
 from sklearn_ethiclens.report._words import (
     DESCRIPTIVE,
@@ -176,7 +176,7 @@ def _by_attribute(audit: Any, attributes: tuple[str, ...], rates: Any, key: str,
     parts: list[Any] = [Paragraph(reference_line(reference, audit.policy, len(rates[show(name)])))]
     called = "Judged comparisons" if judged else "Comparisons"
     if main:
-        parts.append(forest(main, audit.policy, f"{called} by {label(name)}", KEY))
+        parts.append(forest(main, audit.policy, f"{called} by {label(name)}", KEY if judged else UNJUDGED_KEY))
     reasons = reason_rows(shown, _NAMED)
     if reasons:
         facts = Facts(reasons, f"Reasons by {label(name)}")
@@ -259,6 +259,9 @@ def _limits(audit: Any, rates: Any) -> Section:
 
 def _conditions(audit: Any) -> Section:
     """Return what an approval rests on, and what to watch after it."""
+    if not audit.policy.rules:
+        plan, _ = monitoring()
+        return Section("Monitoring plan", (plan,), key="conditions")
     conditions = audit.conditions
     parts: list[Any] = []
     if audit.flagged:
@@ -275,5 +278,5 @@ def _conditions(audit: Any) -> Section:
         lines = tuple(f"{counts[verdict]} {said}." for verdict, said in words.items() if counts[verdict])
         parts += [Paragraph("Conditions, each named with its reason above:"), Items(lines)]
     if not parts:
-        parts.append(Paragraph("No finding calls for a condition." if audit.judged else "Nothing was judged."))
+        parts.append(Paragraph("No finding calls for a condition." if audit.judged else "There was nothing to judge."))
     return Section("Conditions and monitoring plan", (*parts, *monitoring()), key="conditions")

@@ -23,6 +23,7 @@ KEY = (
     "Shaded: what the policy accepts, up to the dashed limits; thin line: parity; bar: the interval; an arrow: it goes on beyond "
     "the axis. Diamond: flagged; ring: inconclusive; disc: cleared; cross: not enough data; small disc: not judged."
 )
+UNJUDGED_KEY = "Thin line: parity; bar: the interval; an arrow: it goes on beyond the axis."
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _INTERVALS = 4  # between ticks, at most
 

@@ -644,6 +644,10 @@ def _load_file(path: Path, asked: _Asked) -> _Rows:
         raise ValueError(
             "--y-true is of no use without decisions: scoring rates need scores only. Leave it out, or give --y-pred too."
         )
+    if asked.by_median and asked.weight:
+        raise ValueError(
+            "--weight does not go with scores alone: scoring rates count rows. Leave it out, or give --y-pred too."
+        )
     if not names:
         raise ValueError(f"--sensitive is missing: name the columns of {path.name} that hold the groups.")
     check_file(path)

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from sklearn_ethiclens._findings import Finding, Reference, Section
 from sklearn_ethiclens._score_tally import N_BINS, GroupScores, ScoreBins, ScoreTally, bin_edges
@@ -180,8 +181,10 @@ class _Block:
 
     def _auc(self, i: int) -> _Interval:
         group, level = self.groups[i], self.policy.confidence_level
-        found = auc_interval(group.auc, self.auc_variances[i], *group.scores.effective, confidence_level=level)
-        return *found, ""
+        sizes = group.scores.effective
+        # Few heavy rows make a variance uncertain, the more so that of the smaller class.
+        dof = min(sizes) - 1 if group.scores.weights and min(sizes) >= LEAST_CLASS else np.inf
+        return *auc_interval(group.auc, self.auc_variances[i], *sizes, confidence_level=level, dof=dof), ""
 
     def _brier_score(self, i: int) -> _Interval:
         group, level = self.groups[i], self.policy.confidence_level
@@ -197,9 +200,12 @@ class _Block:
 
     def _slope(self, i: int) -> _Interval:
         fit = self.groups[i].recalibration
-        half = normal_quantile(self.policy.confidence_level) * fit.standard_error
-        method = "Wald, sandwich" if self.groups[i].scores.weights else "Wald"
-        return Bounds(fit.slope - half, fit.slope + half), method, ""
+        level, method = self.policy.confidence_level, "Wald"
+        half = float(normal_quantile(level)) * fit.standard_error
+        if self.groups[i].scores.weights:
+            dof, method = max(self.groups[i].effective_rows - 2, 1.0), "Wald, sandwich"
+            half = float(stdtrit(dof, (1 + level) / 2)) * fit.standard_error
+        return Bounds(np.asarray(fit.slope - half), np.asarray(fit.slope + half)), method, ""
 
     def _difference(self, metric: ScoreMetric, i: int) -> _Estimate:
         own = SCORE_METRICS[metric.name.removesuffix("_difference")]
@@ -475,8 +481,8 @@ def _reliability(
     if bins.weights is not None and bins.squared_weights is not None:
         # Bins as groups in which all are selected: their base rates have effective counts.
         parts = (part.reshape(-1, 2) for part in (bins.weights, bins.counts, bins.squared_weights))
-        tables = [np.stack([np.zeros_like(part), part], axis=-1) for part in parts]
-        effective = WeightedConfusion(*tables).proportion("base_rate")
+        weight, rows_of, square = (np.stack([np.zeros_like(part), part], axis=-1) for part in parts)
+        effective = WeightedConfusion(weight, rows_of, square).proportion("base_rate")
     low, high = wilson_interval(*effective, confidence_level=confidence_level)
     filled = np.where(counts > 0, totals, np.nan)
     n_edges = edges.size - 1

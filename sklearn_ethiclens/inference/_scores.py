@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit, ndtr
+from scipy.special import expit, logit, ndtr, stdtrit
 
 from sklearn_ethiclens.inference._intervals import Bounds, normal_quantile
 
@@ -95,7 +95,13 @@ def auc_variance(
 
 
 def auc_interval(
-    auc: float, variance: float, n_positives: float, n_negatives: float, *, confidence_level: float = 0.95
+    auc: float,
+    variance: float,
+    n_positives: float,
+    n_negatives: float,
+    *,
+    confidence_level: float = 0.95,
+    dof: float = np.inf,
 ) -> tuple[Bounds, str]:
     """Return an interval for an area under the ROC curve, and its name.
 
@@ -109,6 +115,8 @@ def auc_interval(
         Rows of both classes; of weighted rows effective ones.
     confidence_level : float, default=0.95
         In (0, 1).
+    dof : float, default=inf
+        Degrees of freedom of the variance: Student's *t* for *z* with DeLong's, for weighted rows.
 
     Returns
     -------
@@ -141,7 +149,8 @@ def auc_interval(
         nan = np.asarray(np.nan)
         return Bounds(nan, nan), ""
     if 0 < auc < 1 and variance > 0 and min(n_positives, n_negatives) >= LEAST_CLASS:
-        half = z * np.sqrt(variance) / (auc * (1 - auc))
+        quantile = z if np.isinf(dof) else float(stdtrit(dof, (1 + confidence_level) / 2))
+        half = quantile * np.sqrt(variance) / (auc * (1 - auc))
         return Bounds(expit(logit(auc) - half), expit(logit(auc) + half)), "DeLong, logit"
     return _newcombe_auc(auc, n_positives, n_negatives, z), "Newcombe"
 

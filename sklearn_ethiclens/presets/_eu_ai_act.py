@@ -128,7 +128,8 @@ def _scores_row(tally: Tally, level: float) -> list[tuple[Any, ...]]:
     sizes = group.scores.effective
     if min(sizes) >= LEAST_CLASS:
         variance = auc_variance(*group.scores.placements, *group.scores.weights)
-        of_auc = auc_interval(auc, variance, *sizes, confidence_level=level)[0]
+        dof = min(sizes) - 1 if group.scores.weights else np.inf
+        of_auc = auc_interval(auc, variance, *sizes, confidence_level=level, dof=dof)[0]
     of_brier: tuple[Floats | float, Floats | float] = (np.nan, np.nan)
     if not np.isnan(brier):
         of_brier = bounded_mean_interval(brier, group.brier_variance, group.effective_rows, confidence_level=level)

@@ -7,21 +7,25 @@ between groups in all the ways that are judged.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from sklearn_ethiclens._findings import Finding, Reference, Section
-from sklearn_ethiclens._score_tally import N_BINS, ScoreBins, ScoreTally, bin_edges
+from sklearn_ethiclens._score_tally import N_BINS, GroupScores, ScoreBins, ScoreTally, bin_edges
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import MISSING, check_aligned, check_apart, encode_outcomes, show
+from sklearn_ethiclens._weights import check_sample_weight
 from sklearn_ethiclens.inference._intervals import Bounds, normal_quantile, wilson_interval
 from sklearn_ethiclens.inference._scores import (
     LEAST_CLASS,
     CalibrationError,
+    WeightedResiduals,
     auc_interval,
     auc_pvalue,
     auc_variance,
@@ -30,6 +34,7 @@ from sklearn_ethiclens.inference._scores import (
     mover_difference_interval,
 )
 from sklearn_ethiclens.inference._tests import adjust_pvalues, chi2_test
+from sklearn_ethiclens.metrics._rates import WeightedConfusion, confusion_of
 from sklearn_ethiclens.metrics._scores import SCORE_METRICS, ScoreMetric, score_edges, scored_groups
 from sklearn_ethiclens.policy import Policy, Verdict
 
@@ -124,7 +129,7 @@ class _Block:
         self.tally, self.policy, self.seed = tally, policy, seed
         self.key: Any = tally.attributes[0] if len(tally.attributes) == 1 else tally.attributes
         self.labels = [group[0] if len(group) == 1 else group for group in tally.groups]
-        self.total = tally.counts.sum((1, 2))
+        self.total = tally.rows.sum((1, 2))
         self.at = self.labels.index(reference)
         self.groups = scored_groups(tally) if tally.labelled else []
         self._estimates: dict[str, list[_Estimate]] = {}
@@ -134,16 +139,26 @@ class _Block:
     def calibration(self) -> CalibrationError:
         """Calibration errors of all groups."""
         assert isinstance(self.tally.scores, ScoreTally)
-        bins = self.tally.scores.bins
+        scores = self.tally.scores
+        # Groups whose rows weigh the same are as those of rows without weights, to the last digit.
+        bins = scores.bins if scores.weights is None else replace(scores, weights=None).bins
+        weighted = {i: _residuals(group.scores) for i, group in enumerate(self.groups) if group.scores.weights}
         return calibration_error_interval(
-            bins.counts, bins.sums, bins.squares, confidence_level=self.policy.confidence_level, seed=self.seed
+            bins.counts,
+            bins.sums,
+            bins.squares,
+            confidence_level=self.policy.confidence_level,
+            seed=self.seed,
+            weighted=weighted,
         )
 
     @cached_property
     def auc_variances(self) -> list[float]:
-        """DeLong's variance of each group; NaN where a class is too small for it."""
+        """DeLong's variance of each group; NaN where a class has too few rows for it, effective ones if weighted."""
         return [
-            auc_variance(*group.scores.placements) if min(group.positives, group.negatives) >= LEAST_CLASS else _NAN
+            auc_variance(*group.scores.placements, *group.scores.weights)
+            if min(group.scores.effective) >= LEAST_CLASS
+            else _NAN
             for group in self.groups
         ]
 
@@ -166,24 +181,31 @@ class _Block:
 
     def _auc(self, i: int) -> _Interval:
         group, level = self.groups[i], self.policy.confidence_level
-        sizes = group.positives, group.negatives
-        return *auc_interval(group.auc, self.auc_variances[i], *sizes, confidence_level=level), ""
+        sizes = group.scores.effective
+        # Few heavy rows make a variance uncertain, the more so that of the smaller class.
+        dof = min(sizes) - 1 if group.scores.weights and min(sizes) >= LEAST_CLASS else np.inf
+        return *auc_interval(group.auc, self.auc_variances[i], *sizes, confidence_level=level, dof=dof), ""
 
     def _brier_score(self, i: int) -> _Interval:
         group, level = self.groups[i], self.policy.confidence_level
-        bounds = bounded_mean_interval(group.brier, group.brier_variance, group.n, confidence_level=level)
+        bounds = bounded_mean_interval(group.brier, group.brier_variance, group.effective_rows, confidence_level=level)
         return bounds, "normal, Wilson-widened", ""
 
     def _in_the_large(self, i: int) -> _Interval:
         """Return the mean score minus the interval of the base rate, whose spread is that of the residuals."""
         group, level = self.groups[i], self.policy.confidence_level
-        rate = bounded_mean_interval(group.base_rate, group.residual_variance, group.n, confidence_level=level)
+        rows = group.effective_rows
+        rate = bounded_mean_interval(group.base_rate, group.residual_variance, rows, confidence_level=level)
         return Bounds(group.mean_score - rate.high, group.mean_score - rate.low), "normal, Wilson-widened", ""
 
     def _slope(self, i: int) -> _Interval:
         fit = self.groups[i].recalibration
-        half = normal_quantile(self.policy.confidence_level) * fit.standard_error
-        return Bounds(fit.slope - half, fit.slope + half), "Wald", ""
+        level, method = self.policy.confidence_level, "Wald"
+        half = float(normal_quantile(level)) * fit.standard_error
+        if self.groups[i].scores.weights:
+            dof, method = max(self.groups[i].effective_rows - 2, 1.0), "Wald, sandwich"
+            half = float(stdtrit(dof, (1 + level) / 2)) * fit.standard_error
+        return Bounds(np.asarray(fit.slope - half), np.asarray(fit.slope + half)), method, ""
 
     def _difference(self, metric: ScoreMetric, i: int) -> _Estimate:
         own = SCORE_METRICS[metric.name.removesuffix("_difference")]
@@ -278,11 +300,21 @@ _INTERVALS: Mapping[str, Callable[[_Block, int], _Interval]] = {
 }
 
 
+def _residuals(scores: GroupScores) -> WeightedResiduals:
+    """Return the rows of a group in which weights differ, as the calibration error reads them."""
+    both = np.concatenate([scores.positives, scores.negatives])
+    bins = np.searchsorted(bin_edges(N_BINS)[1:-1], both, side="right")
+    residual = np.concatenate([1 - scores.positives, -scores.negatives])
+    return WeightedResiduals(residual, np.concatenate(scores.weights), bins)
+
+
 # ------------------------------------------------------------------------------------------------------------- section
 def _section(blocks: Sequence[_Block], policy: Policy, chosen: Sequence[ScoreMetric]) -> Section:
     if not all(block.tally.labelled for block in blocks):
         return Section(KEY, "Scores", ("There are no labels: scores cannot be compared with what came true.",))
     lines = [f"Scores are described, not judged. Intervals are {100 * policy.confidence_level:g}%."]
+    if blocks[0].tally.weights is not None:
+        lines.append("Rows are weighted: n counts them, all other numbers weigh them.")
     if not blocks[0].groups[0].probabilities:
         lines.append("Scores outside [0, 1] are no probabilities: calibration and Brier score are undefined.")
     elif any(metric.name == "expected_calibration_error" for metric in chosen):
@@ -317,10 +349,9 @@ def _rows(block: _Block, shown: Sequence[ScoreMetric]) -> list[tuple[Any, ...]]:
 
 def _base_rates_differ(block: _Block, policy: Policy) -> bool:
     """Tell whether the chi-square test of equal base rates rejects."""
-    sized = [group for group in block.groups if group.n]
-    if len(sized) < 2:
+    if sum(group.n > 0 for group in block.groups) < 2:
         return False
-    test = chi2_test([group.positives for group in sized], [group.n for group in sized])
+    test = chi2_test(*confusion_of(block.tally).proportion("base_rate"))
     return bool(test.pvalue < 1 - policy.confidence_level)
 
 
@@ -330,6 +361,7 @@ def reliability_table(
     y_score: Any,
     *,
     sensitive_features: Any = None,
+    sample_weight: Any = None,
     n_bins: int = 10,
     strategy: str = "uniform",
     pos_label: Any = None,
@@ -345,6 +377,9 @@ def reliability_table(
         Probabilities of the positive label, in [0, 1].
     sensitive_features : Series, array, dict of arrays or frame, optional
         The group of each row; several columns are read as their intersection. All groups share the bins.
+    sample_weight : array-like of shape (n_samples,), optional
+        Sampling weights: mean scores and observed rates are weighted, intervals are those of effective rows. ``n`` is rows;
+        rows with a weight of 0 are left out. Quantiles are of rows, whatever they weigh.
     n_bins : int, default=10
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
@@ -373,13 +408,20 @@ def reliability_table(
     1      0.5  2        0.90            1.0
     """
     if sensitive_features is None:
-        check_aligned({"y_true": y_true, "y_score": y_score})
+        check_aligned({"y_true": y_true, "y_score": y_score, "sample_weight": sample_weight})
         truth, _ = encode_outcomes(y_true, pos_label)
-        scores: Any = ScoreTally.from_rows(y_score, truth, np.zeros(truth.size, dtype=np.intp), n_groups=1)
+        weights = None if sample_weight is None else check_sample_weight(sample_weight)
+        one = np.zeros(truth.size, dtype=np.intp)
+        scores: Any = ScoreTally.from_rows(y_score, truth, one, n_groups=1, weights=weights)
         groups: dict[str, list[Any]] = {}
     else:
         tally = Tally.from_predictions(
-            y_true, y_true, y_score=y_score, sensitive_features=sensitive_features, pos_label=pos_label
+            y_true,
+            y_true,
+            y_score=y_score,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
         )
         scores = tally.scores
         groups = {name: [group[k] for group in tally.groups] for k, name in enumerate(tally.attributes)}
@@ -420,8 +462,9 @@ def _reliability(
                 f"strategy={strategy!r}. Other bins need the rows."
             )
         edges, bins = bin_edges(N_BINS), scores
-        rows, sums = bins.counts.sum(2), bins.sums.sum(2)
-        if (sums < edges[:-1] * rows - 1e-9).any() or (sums > edges[1:] * rows + 1e-9).any():
+        rows, sums = bins.totals.sum(2), bins.sums.sum(2)
+        slack = 1e-9 * max(1.0, float(rows.max(initial=0.0)))
+        if (sums < edges[:-1] * rows - slack).any() or (sums > edges[1:] * rows + slack).any():
             raise ValueError("y_score must hold probabilities, from 0 to 1; some of the stored scores lie outside.")
     else:
         if not scores.probabilities:
@@ -432,10 +475,16 @@ def _reliability(
             )
         edges = score_edges(scores.scores, n_bins, strategy)
         bins = scores.binned(edges)
-    counts = bins.counts.sum(2).ravel()
-    positives = bins.counts[:, :, 1].ravel()
-    low, high = wilson_interval(positives, counts, confidence_level=confidence_level)
-    filled = np.where(counts > 0, counts, np.nan)
+    counts, totals = bins.counts.sum(2).ravel(), bins.totals.sum(2).ravel()
+    positives = bins.totals[:, :, 1].ravel()
+    effective: Any = (positives, counts)
+    if bins.weights is not None and bins.squared_weights is not None:
+        # Bins as groups in which all are selected: their base rates have effective counts.
+        parts = (part.reshape(-1, 2) for part in (bins.weights, bins.counts, bins.squared_weights))
+        weight, rows_of, square = (np.stack([np.zeros_like(part), part], axis=-1) for part in parts)
+        effective = WeightedConfusion(weight, rows_of, square).proportion("base_rate")
+    low, high = wilson_interval(*effective, confidence_level=confidence_level)
+    filled = np.where(counts > 0, totals, np.nan)
     n_edges = edges.size - 1
     data: dict[str, Any] = {
         "bin_low": np.tile(edges[:-1], scores.n_groups),

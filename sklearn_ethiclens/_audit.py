@@ -661,7 +661,7 @@ def audit(
     sample_weight : array-like of shape (n_rows,), optional
         Sampling weights: how many people each row stands for, up to a common factor; at least 0. Rates are weighted,
         intervals and tests allow for the weights, numbers of rows and floors are of rows as they are. Adds the section
-        "weights". Not together with ``control_features``, ``y_score`` or a scan.
+        "weights". Not together with ``control_features`` or a scan.
     exact_weights : bool, default=False
         Whether the bootstrap draws the weights of single rows in all cells. By default it does in cells below 30 rows, and
         matches mean and variance in the others, at a cost that does not depend on the number of rows.

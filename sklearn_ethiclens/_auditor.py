@@ -218,10 +218,6 @@ class FairnessAuditor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 "audit_weight weighs the out-of-fold audit, and cv=None makes none: set cv, or pass the weights of rows held "
                 "out to audit(sample_weight=...). The weights of training are sample_weight."
             )
-        if self.y_score is not None:
-            raise ValueError(
-                "audit_weight does not go with y_score: scores of weighted rows are not supported. Leave out one of them."
-            )
         check_aligned({"X": X if isinstance(X, pd.DataFrame) else range(_num_samples(X)), "audit_weight": audit_weight})
         return check_sample_weight(audit_weight, name="audit_weight")
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sklearn_ethiclens._design import DesignRows, SurveyDesign, check_design
 from sklearn_ethiclens._frames import column_names, count_cells, count_files
-from sklearn_ethiclens._score_tally import ScoreBins, ScoreTally
+from sklearn_ethiclens._score_tally import ScoreBins, ScoreTally, check_scores
 from sklearn_ethiclens._validation import (
     MISSING,
     Column,
@@ -137,8 +137,6 @@ class Tally:
             self.weights.sums, self.counts, rtol=1e-9, atol=0
         ):
             raise ValueError("weights must be of the cells that are counted: counts must be their sums.")
-        if self.scores is not None:
-            raise ValueError("a tally of weighted rows holds no scores: leave out y_score, or sample_weight.")
 
     def _check_design(self) -> None:
         """Refuse a design that is not of the cells counted."""
@@ -156,8 +154,12 @@ class Tally:
         if self.scores is None:
             return
         counted = self.scores.counts if isinstance(self.scores, ScoreTally) else self.scores.counts.sum(1)
-        if not np.array_equal(counted, self.counts.sum(2)):
+        if not np.array_equal(counted, self.rows.sum(2)):
             raise ValueError("scores must be of the rows that are counted: their numbers by group and outcome differ.")
+        if (self.scores.weights is None) != (self.weights is None) or not (
+            self.weights is None or np.allclose(self.scores.bins.totals.sum(1), self.counts.sum(2), rtol=1e-9, atol=0)
+        ):
+            raise ValueError("scores must be of the rows that are counted: their weights by group and outcome differ.")
 
     # --------------------------------------------------------------------------------------------------- construction
     @classmethod
@@ -219,7 +221,7 @@ class Tally:
         ValueError
             If lengths or pandas indexes differ, labels are ambiguous, missing or scores, scores are missing or several a
             row, an attribute or control feature has too many values, or one name is used for both; if weights are missing,
-            negative or all 0, or come with scores; if clusters or strata are missing, a stratum has one unit, a cluster
+            negative or all 0; if clusters or strata are missing, a stratum has one unit, a cluster
             lies in two strata, replicate weights come without weights or beside clusters, or a design comes with scores.
         TypeError
             If an argument is not a column of values, or scores or weights are no numbers.
@@ -231,8 +233,6 @@ class Tally:
             **{f"sensitive feature {k!r}": v for k, v in columns.items()},
             **{f"control feature {k!r}": v for k, v in controls.items()},
         }
-        if sample_weight is not None and y_score is not None:
-            raise ValueError("scores of weighted rows are not supported: leave out y_score, or sample_weight.")
         surveyed = {"clusters": clusters, "strata": strata, "replicate_weights": replicate_weights}
         asked = [name for name, values in surveyed.items() if values is not None]
         if asked and y_score is not None:
@@ -253,8 +253,15 @@ class Tally:
             return tally
         sizes = [len(column.levels) for column in encoded.values()]
         n_cells = prod(sizes) * 2 * tally.counts.shape[1]
-        position = _positions(_combine([column.codes for column in encoded.values()], sizes, n_cells), group_codes)
-        return replace(tally, scores=ScoreTally.from_rows(y_score, labels.y_true, position, n_groups=len(tally.groups)))
+        codes = _combine([column.codes for column in encoded.values()], sizes, n_cells)
+        scores, truth = y_score, labels.y_true
+        if weights is not None:  # groups of which all rows weigh 0 have no place
+            used = np.flatnonzero(weights)
+            codes, scores, weights = codes[used], check_scores(y_score)[used], weights[used]
+            truth = None if truth is None else truth[used]
+        position = _positions(codes, group_codes)
+        held = ScoreTally.from_rows(scores, truth, position, n_groups=len(tally.groups), weights=weights)
+        return replace(tally, scores=held)
 
     @classmethod
     def from_frame(

@@ -558,7 +558,8 @@ def _load_dataset(source: str, asked: _Asked) -> list[_Rows]:
     if asked.y_score:
         raise ValueError(f"--y-score is for files; the decisions of {source} come without scores.")
     for option, _ in asked.design.options:
-        raise ValueError(f"{option} is for files; the audit of {source} counts its rows.")
+        if source != "acs-income" or option != "--replicate-weights":
+            raise ValueError(f"{option} is for files; the audit of {source} counts its rows.")
     if asked.model is not None and asked.protocol != "default":
         raise ValueError(f"--protocol {asked.protocol} is one pinned model; leave out --model, or --protocol.")
     if source != "compas" and asked.protocol != "default":
@@ -566,7 +567,8 @@ def _load_dataset(source: str, asked: _Asked) -> list[_Rows]:
     if source == "compas":
         protocols = compas_protocol(asked.protocol)
     elif source == "acs-income":
-        weighted: dict[str, Any] = {"sample_weight": asked.weight} if asked.weight else {}
+        given = {"sample_weight": asked.weight, "replicate_weights": asked.design.replicates}
+        weighted: dict[str, Any] = {name: value for name, value in given.items() if value}
         protocols = acs_income_protocol(**asked.survey, **weighted)
     else:
         protocols = german_credit_protocol()
@@ -620,6 +622,7 @@ def _from_protocol(protocol: Protocol, asked: _Asked) -> _Rows:
         {"name": protocol.name, "model": protocol.model, "sha256": protocol.sha256, "notes": list(protocol.notes)},
         controls=_cut(pd.DataFrame(controls), asked.bands) if controls else None,
         weight=weight,
+        design={} if protocol.replicate_weights is None else {"replicate_weights": protocol.replicate_weights},
     )
 
 
@@ -653,6 +656,10 @@ def _load_file(path: Path, asked: _Asked) -> _Rows:
     if asked.by_median and asked.y_true:
         raise ValueError(
             "--y-true is of no use without decisions: scoring rates need scores only. Leave it out, or give --y-pred too."
+        )
+    if asked.by_median and asked.weight:
+        raise ValueError(
+            "--weight does not go with scores alone: scoring rates count rows. Leave it out, or give --y-pred too."
         )
     if not names:
         raise ValueError(f"--sensitive is missing: name the columns of {path.name} that hold the groups.")

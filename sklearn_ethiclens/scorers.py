@@ -217,7 +217,7 @@ class FairnessScorer:
             Groups; they win over what the scorer was made with.
         sample_weight : array-like of shape (n_samples,), optional
             Sampling weights of the rows: the metric is that of weighted rows. Sizes of groups go by rows all the same, and
-            rows with a weight of 0 are left out. Metrics of scores take none.
+            rows with a weight of 0 are left out.
 
         Returns
         -------
@@ -267,11 +267,6 @@ class FairnessScorer:
     ) -> _Fold:
         """Return a fold with its tally, made once for all metrics, and why it cannot be judged."""
         y_true, y_pred = np.asarray(y_true), np.asarray(y_pred)
-        if weights is not None and y_score is not None:
-            raise ValueError(
-                "sample_weight reached a scorer of a metric of scores, which takes none: leave it unrequested "
-                "(set_score_request(sample_weight=False)), or score decisions alone."
-            )
         tally = Tally.from_predictions(
             y_true,
             y_pred,
@@ -450,10 +445,10 @@ class FairnessScorer:
     score_func = _score_func
 
     def _accept_sample_weight(self) -> bool:
-        """Tell a search that is fitted with weights whether to hand them on: unless declined, or the metric takes none."""
+        """Tell a search that is fitted with weights whether to hand them on: unless declined, or a callable takes none."""
         if self._requests["sample_weight"] is False:
             return False
-        return isinstance(self.metric, Metric) or (not self._of_scores and _takes(self.metric, "sample_weight"))
+        return self._catalogued or _takes(self.metric, "sample_weight")
 
     # ------------------------------------------------------------------------------------------------------- object
     def __sklearn_clone__(self) -> FairnessScorer:

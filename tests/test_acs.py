@@ -747,6 +747,47 @@ def test_command_line_weighs_a_state(run, wyoming):
     assert (code, err.startswith("error: acs-income has no column 'WEIGHT'")) == (2, True)
 
 
+def test_command_line_takes_the_replicate_weights_of_the_survey_from_a_downloaded_state(run, wyoming, monkeypatch):
+    words = ["audit", "acs-income", "--states", "VT", "--fail-on", "none", "--weight", "PWGTP", "--json", "-"]
+    with serving((200, archive("VT"))) as (url, _):
+        monkeypatch.setattr(files, "BASE_URL", url)
+        code, out, err = run(*words, "--replicate-weights", "PWGTP")
+    assert (code, err) == (0, "")
+    found = Audit.from_json(out)
+    bunch = fetch_acs_income(["VT"], data_home=wyoming, as_labels=True, weights=True)
+    survey = {"sample_weight": "PWGTP", "replicate_weights": "PWGTP"}
+    (protocol,) = acs_income_protocol(["VT"], data_home=wyoming, **survey)
+    pd.testing.assert_frame_equal(protocol.replicate_weights, bunch.replicate_weights)
+    assert any("those of its replicates, PWGTP1 to PWGTP80" in note for note in protocol.notes)
+    assert found.provenance["data"]["notes"] == list(protocol.notes)
+    expected = audit(
+        bunch.target,
+        protocol.y_pred,
+        sensitive_features=bunch.sensitive_features,
+        reference=protocol.reference,
+        sample_weight=bunch.sample_weight,
+        replicate_weights=bunch.replicate_weights,
+    )
+    assert found.tally == expected.tally
+    assert found.tally.design.deviations.shape[0] == 80
+    pd.testing.assert_frame_equal(found.frame(), expected.frame())
+    for f in found.findings:
+        if (f.metric, f.attribute) == ("selection_rate", "SEX"):
+            own = protocol.y_pred[bunch.sensitive_features["SEX"] == f.group]
+            assert f.value == pytest.approx(DescrStatsW(own, bunch.sample_weight[own.index]).mean, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("weight", "replicates"), [(None, "PWGTP"), ("AGEP", "PWGTP"), ("PWGTP", "WGTP"), ("PWGTP1", "PWGTP1")]
+)
+def test_replicate_weights_are_those_of_the_weight_and_no_others(run, wyoming, weight, replicates):
+    with pytest.raises(ValueError, match=f"replicate_weights of acs-income must be 'PWGTP'.*; got '{replicates}' with"):
+        acs_income_protocol(["WY"], data_home=wyoming, sample_weight=weight, replicate_weights=replicates)
+    words = ["--replicate-weights", replicates, *(["--weight", weight] if weight else [])]
+    code, _, err = run("audit", "acs-income", "--states", "WY", *words)
+    assert (code, err.startswith("error: replicate_weights of acs-income must be 'PWGTP'")) == (2, True)
+
+
 def test_command_line_takes_states_years_and_other_columns(run, wyoming):
     for state in ("WY", "VT"):
         place(wyoming, people(state, 2021), state, 2021)
@@ -787,6 +828,11 @@ def test_command_line_hands_codes_to_a_model_of_ones_own(run, wyoming, tmp_path)
         (["acs-income", "--states", "WY", "--protocol", "reference"], "--protocol must be 'default'"),
         (["german-credit", "--states", "WY"], "--states and --year are for acs-income; got SOURCE 'german-credit'"),
         (["german-credit", "--year", "2018"], "--states and --year are for acs-income"),
+        (["german-credit", "--replicate-weights", "w"], "--replicate-weights is for files; the audit of german-credit"),
+        (
+            ["acs-income", "--states", "WY", "--clusters", "SERIALNO"],
+            "--clusters is for files; the audit of acs-income",
+        ),
     ],
 )
 def test_command_line_errors_are_one_line(run, words, message):

@@ -21,6 +21,7 @@ from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
@@ -926,9 +927,17 @@ def test_wrong_audit_weights_are_refused_before_anything_is_fitted(weights, word
 def test_audit_weights_without_an_audit_to_weigh_are_refused():
     with pytest.raises(ValueError, match=r"cv=None makes none: set cv, or .* audit\(sample_weight=\.\.\.\)"):
         FairnessAuditor(LogisticRegression()).fit(X[NUMBERS], Y, audit_weight=WEIGHTS)
-    auditor = FairnessAuditor(LogisticRegression(), cv=3, y_score="predict_proba")
-    with pytest.raises(ValueError, match="audit_weight does not go with y_score"):
-        auditor.fit(X[NUMBERS], Y, sensitive_features=X["race"], audit_weight=WEIGHTS)
+
+
+def test_audit_weights_weigh_the_probabilities_out_of_fold():
+    auditor = FairnessAuditor(LogisticRegression(), cv=3, y_score="predict_proba", sensitive_features=None, **FAST)
+    auditor.fit(X[NUMBERS], Y, sensitive_features=X["race"], audit_weight=WEIGHTS)
+    own = cross_val_predict(LogisticRegression(), X[NUMBERS], Y, cv=3, method="predict_proba")[:, 1]
+    areas = {f.group: f.value for f in auditor.audit_.findings if f.metric == "roc_auc"}
+    for group, area in areas.items():
+        at = np.asarray(X["race"] == group)
+        assert area == pytest.approx(roc_auc_score(np.asarray(Y)[at], own[at], sample_weight=WEIGHTS[at]), abs=1e-12)
+    assert set(areas) == set(X["race"])
 
 
 @pytest.mark.parametrize("name", [True, "weight"])

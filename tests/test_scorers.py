@@ -16,7 +16,7 @@ from fairlearn.postprocessing import ThresholdOptimizer
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import get_scorer
+from sklearn.metrics import brier_score_loss, get_scorer, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     KFold,
@@ -857,13 +857,18 @@ def test_a_series_of_weights_must_have_the_index_of_X():
         scorer(Rule().fit(X, y), X, y, sample_weight=moved)
 
 
-def test_metrics_of_scores_and_pooled_counts_take_no_weights():
+def test_metrics_of_scores_take_weights_and_pooled_counts_do_not():
     X, y, race = data()
     model = LogisticRegression().fit(X[["a"]], y)
     scorer = make_fairness_scorer("roc_auc", sensitive_features=race)
-    assert scorer._accept_sample_weight() is False
-    with pytest.warns(FairnessScoringWarning), pytest.raises(ValueError, match="a metric of scores, which takes none"):
-        scorer(model, X[["a"]], y, sample_weight=weights())
+    assert scorer._accept_sample_weight() is True
+    probability, w = model.predict_proba(X[["a"]])[:, 1], weights()
+    own = [np.asarray(race == group) for group in sorted(set(race))]
+    areas = [roc_auc_score(np.asarray(y)[at], probability[at], sample_weight=w[at]) for at in own]
+    assert scorer(model, X[["a"]], y, sample_weight=w) == pytest.approx(min(areas), abs=1e-12)
+    brier = [brier_score_loss(np.asarray(y)[at], probability[at], sample_weight=w[at]) for at in own]
+    worst = make_fairness_scorer("brier_score", sensitive_features=race)(model, X[["a"]], y, sample_weight=w)
+    assert worst == pytest.approx(-max(brier), abs=1e-12)
     pooled = fairness_scorers([METRIC], sensitive_features=race, pooled=True)
     with pytest.warns(FairnessScoringWarning), pytest.raises(ValueError, match="pooled=True pools numbers of rows"):
         pooled(model, X[["a"]], y, sample_weight=weights())

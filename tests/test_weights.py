@@ -256,7 +256,6 @@ def test_weights_that_do_not_fit_the_counts_are_refused():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"y_score": P * 0.5}, "scores of weighted rows are not supported: leave out y_score, or sample_weight"),
         ({"control_features": GROUPS["race"]}, "control_features of weighted rows are not supported"),
         ({"intersections": "scan"}, "intersections='scan' of weighted rows are not supported"),
     ],

@@ -11,13 +11,14 @@ from typing import Any
 import pandas as pd
 from sklearn.utils import Bunch
 
-from sklearn_ethiclens.datasets._acs import fetch_acs_income
+from sklearn_ethiclens.datasets._acs import N_REPLICATES, fetch_acs_income
 from sklearn_ethiclens.datasets._acs_codes import LABELS, label_codes
 from sklearn_ethiclens.datasets._compas import fetch_compas
 from sklearn_ethiclens.datasets._german_credit import load_german_credit
 
 _COMPAS_FEATURES = ["age", "priors_count", "length_of_stay", "juv_fel_count", "juv_misd_count"]
 _ACS_CODES = ["COW", "MAR", "RELP", "SEX", "RAC1P"]  # of few values; a histogram has no room for those of OCCP
+_ACS_WEIGHT = "PWGTP"
 _FEW_ROWS = 20_000
 _PAIR = ("African-American", "Caucasian")
 _REFERENCE_SEED = 42
@@ -53,6 +54,8 @@ class Protocol:
         What a reader of the numbers must know.
     sample_weight : Series of shape (n_rows,), optional
         Sampling weights, with the same index.
+    replicate_weights : DataFrame of shape (n_rows, n_replicates), optional
+        Their replicates, with the same index.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Protocol:
     n_rows: int
     notes: tuple[str, ...] = ()
     sample_weight: pd.Series | None = None
+    replicate_weights: pd.DataFrame | None = None
 
 
 def german_credit_protocol(*, random_state: int = 0) -> tuple[Protocol, ...]:
@@ -224,6 +228,7 @@ def acs_income_protocol(
     *,
     random_state: int = 0,
     sample_weight: str | None = None,
+    replicate_weights: str | None = None,
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
     timeout: float = 30.0,
@@ -244,6 +249,9 @@ def acs_income_protocol(
     sample_weight : str, optional
         A column of the file to weigh the audited rows by: "PWGTP", the weight of a person, as a rule. The model is fitted
         without.
+    replicate_weights : str, optional
+        "PWGTP", with ``sample_weight="PWGTP"``: the survey's own 80 replicates of it, PWGTP1 to PWGTP80, which hold how
+        households were drawn.
     data_home, download_if_missing, timeout, base_url
         As in ``fetch_acs``.
 
@@ -254,14 +262,20 @@ def acs_income_protocol(
     Raises
     ------
     ValueError
-        If the file has no such column of weights.
+        If the file has no such column of weights, or has no replicates of it.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+    if replicate_weights is not None and not replicate_weights == sample_weight == _ACS_WEIGHT:
+        raise ValueError(
+            f"replicate_weights of acs-income must be {_ACS_WEIGHT!r}, for PWGTP1 to PWGTP80, with the weight that they are "
+            f"replicates of, {_ACS_WEIGHT}, as sample_weight; got {replicate_weights!r} with {sample_weight!r}."
+        )
     bunch = fetch_acs_income(
         states,
         year,
+        weights=replicate_weights is not None,
         data_home=data_home,
         download_if_missing=download_if_missing,
         timeout=timeout,
@@ -299,16 +313,24 @@ def acs_income_protocol(
                 f"{bunch.n_read:,} rows were read and {len(bunch.target):,} are left after folktables' filter of working "
                 "adults.",
                 f"The favourable outcome is {bunch.favorable_outcome}, of that year.",
-                (
-                    "Rows are counted unweighted: the rates are those of the sample, not of the population."
-                    if sample_weight is None
-                    else f"Rows are weighted by {sample_weight} as independent draws; the model is fitted without weights."
-                ),
+                _said_of_weights(sample_weight, replicate_weights),
                 *unknown,
             ),
             sample_weight=None if sample_weight is None else bunch.frame[sample_weight],
+            replicate_weights=None if replicate_weights is None else bunch.replicate_weights,
         ),
     )
+
+
+def _said_of_weights(sample_weight: str | None, replicate_weights: str | None) -> str:
+    if sample_weight is None:
+        return "Rows are counted unweighted: the rates are those of the sample, not of the population."
+    drawn = (
+        "as independent draws"
+        if replicate_weights is None
+        else f"and variances are those of its replicates, {replicate_weights}1 to {replicate_weights}{N_REPLICATES}"
+    )
+    return f"Rows are weighted by {sample_weight} {drawn}; the model is fitted without weights."
 
 
 def _out_of_fold(model: Any, X: pd.DataFrame, y: pd.Series, random_state: int) -> pd.Series:
@@ -329,6 +351,7 @@ def _protocol(
     attributes: list[str] | None = None,
     outcome: str | None = None,
     sample_weight: pd.Series | None = None,
+    replicate_weights: pd.DataFrame | None = None,
 ) -> Protocol:
     """Take from the bunch what belongs to the predicted rows."""
     groups = bunch.sensitive_features if attributes is None else bunch.sensitive_features[attributes]
@@ -346,4 +369,5 @@ def _protocol(
         n_rows=len(y_pred),
         notes=notes,
         sample_weight=None if sample_weight is None else sample_weight.loc[y_pred.index],
+        replicate_weights=None if replicate_weights is None else replicate_weights.loc[y_pred.index],
     )

@@ -1,21 +1,24 @@
 """Intervals for metrics of scores: area under the curve, calibration error, and means of bounded numbers.
 
 Everything here takes what a sorted score tally gives: placements of positives among negatives, sums by bin and outcome,
-means and variances; nothing is resampled by rows. The halves of the cross-fitted calibration error are drawn by cell.
+means and variances; nothing is resampled by rows. The halves of the cross-fitted calibration error are drawn by cell, and by
+row where weights differ.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit, ndtr
+from scipy.special import expit, logit, ndtr, stdtrit
 
 from sklearn_ethiclens.inference._intervals import Bounds, normal_quantile
 
 __all__ = [
     "CalibrationError",
+    "WeightedResiduals",
     "auc_interval",
     "auc_pvalue",
     "auc_variance",
@@ -32,7 +35,12 @@ _HALVINGS = 60
 
 
 # ------------------------------------------------------------------------------------------------- area under the curve
-def auc_variance(positives: FloatArray, negatives: FloatArray) -> float:
+def auc_variance(
+    positives: FloatArray,
+    negatives: FloatArray,
+    positive_weights: FloatArray | None = None,
+    negative_weights: FloatArray | None = None,
+) -> float:
     """Return DeLong's variance of an area under the ROC curve.
 
     Parameters
@@ -41,16 +49,25 @@ def auc_variance(positives: FloatArray, negatives: FloatArray) -> float:
         For each positive the number of negatives with a lower score, ties half.
     negatives : ndarray of shape (n,)
         For each negative the number of positives with a higher score, ties half.
+    positive_weights, negative_weights : ndarray of shape (m,) and (n,), optional
+        Weights of the rows; placements are then sums of weights instead of numbers.
 
     Returns
     -------
     float
         NaN with fewer than two positives or two negatives. 0 where the classes do not overlap: that is no certainty.
 
+    Notes
+    -----
+    With weights it is the jackknife's: of both classes ``(m - 1) / m`` times the sum of ``(h (p - area) / (1 - h))**2``, where
+    ``p`` is a row's placement as a share and ``h`` its share of the weight of its class. Equal weights give DeLong's, with
+    divisor m - 1; without 1 - h, of which the area misses less than it should where few rows carry the weight, 95% intervals of
+    some twenty effective rows a class cover .92.
+
     References
     ----------
     DeLong, DeLong and Clarke-Pearson (1988), Biometrics 44:837-845; Sun and Xu (2014), IEEE Signal Processing Letters
-    21:1389-1393 (by ranks instead of pairs).
+    21:1389-1393 (by ranks instead of pairs); Binder (1983), International Statistical Review 51:279-292 (weights).
 
     Examples
     --------
@@ -62,11 +79,29 @@ def auc_variance(positives: FloatArray, negatives: FloatArray) -> float:
     m, n = positives.size, negatives.size
     if m < 2 or n < 2:
         return float("nan")
-    return float((positives / n).var(ddof=1) / m + (negatives / m).var(ddof=1) / n)
+    if positive_weights is None or negative_weights is None:
+        return float((positives / n).var(ddof=1) / m + (negatives / m).var(ddof=1) / n)
+    above, below = positive_weights.sum(), negative_weights.sum()
+    variance = 0.0
+    for placement, weights, own, other in (
+        (positives, positive_weights, above, below),
+        (negatives, negative_weights, below, above),
+    ):
+        share, placed = weights / own, placement / other
+        deviation = placed - (share * placed).sum()
+        left_out = share * deviation / (1 - share)  # how far the area moves without the row
+        variance += float(np.square(left_out).sum()) * (share.size - 1) / share.size
+    return variance
 
 
 def auc_interval(
-    auc: float, variance: float, n_positives: int, n_negatives: int, *, confidence_level: float = 0.95
+    auc: float,
+    variance: float,
+    n_positives: float,
+    n_negatives: float,
+    *,
+    confidence_level: float = 0.95,
+    dof: float = np.inf,
 ) -> tuple[Bounds, str]:
     """Return an interval for an area under the ROC curve, and its name.
 
@@ -76,10 +111,12 @@ def auc_interval(
         Estimate, in [0, 1].
     variance : float
         As :func:`auc_variance` gives it.
-    n_positives, n_negatives : int
-        Rows of both classes.
+    n_positives, n_negatives : float
+        Rows of both classes; of weighted rows effective ones.
     confidence_level : float, default=0.95
         In (0, 1).
+    dof : float, default=inf
+        Degrees of freedom of the variance: Student's *t* for *z* with DeLong's, for weighted rows.
 
     Returns
     -------
@@ -112,12 +149,13 @@ def auc_interval(
         nan = np.asarray(np.nan)
         return Bounds(nan, nan), ""
     if 0 < auc < 1 and variance > 0 and min(n_positives, n_negatives) >= LEAST_CLASS:
-        half = z * np.sqrt(variance) / (auc * (1 - auc))
+        quantile = z if np.isinf(dof) else float(stdtrit(dof, (1 + confidence_level) / 2))
+        half = quantile * np.sqrt(variance) / (auc * (1 - auc))
         return Bounds(expit(logit(auc) - half), expit(logit(auc) + half)), "DeLong, logit"
     return _newcombe_auc(auc, n_positives, n_negatives, z), "Newcombe"
 
 
-def _newcombe_auc(auc: float, m: int, n: int, z: float) -> Bounds:
+def _newcombe_auc(auc: float, m: float, n: float, z: float) -> Bounds:
     """Return the areas that lie z standard errors from the estimate, by bisection."""
     ends = []
     for inner, outer in ((auc, 0.0), (auc, 1.0)):
@@ -207,7 +245,7 @@ def bounded_mean_interval(
     mean, variance : array-like
         Mean and variance (divisor n) of the numbers.
     nobs : array-like
-        How many there are.
+        How many there are. Of weighted numbers effective ones, with a variance that over these is that of the mean.
     confidence_level : float, default=0.95
         In (0, 1).
 
@@ -257,6 +295,24 @@ class CalibrationError(NamedTuple):
     high: FloatArray
 
 
+class WeightedResiduals(NamedTuple):
+    """Rows of a group whose weights differ: bins do not hold how these lie among the residuals.
+
+    Parameters
+    ----------
+    residual : ndarray of shape (n_rows,)
+        Outcome minus score.
+    weight : ndarray of shape (n_rows,)
+        Above 0.
+    bin : ndarray of int of shape (n_rows,)
+        Which bin the score is in.
+    """
+
+    residual: FloatArray
+    weight: FloatArray
+    bin: npt.NDArray[np.int64]
+
+
 def calibration_error_interval(
     counts: npt.NDArray[np.int64],
     sums: FloatArray,
@@ -265,6 +321,7 @@ def calibration_error_interval(
     confidence_level: float = 0.95,
     n_splits: int = N_SPLITS,
     seed: int = 0,
+    weighted: Mapping[int, WeightedResiduals] | None = None,
 ) -> CalibrationError:
     """Return the expected calibration error by group, with an interval that the bias of the plug-in does not spoil.
 
@@ -280,6 +337,8 @@ def calibration_error_interval(
         Random splits into halves that the cross-fitted point is the mean of.
     seed : int, default=0
         Of the splits.
+    weighted : mapping of int to WeightedResiduals, optional
+        The rows of groups, by position, in which weights differ; of these groups counts and sums are not read.
 
     Returns
     -------
@@ -294,6 +353,8 @@ def calibration_error_interval(
     is the cross-fitted point minus a half-width, the upper end the plug-in plus one; both are conservative in small groups.
     The half-width is the normal one of the mean residual, widened as Wilson's interval widens that of a rate, so that ten
     rows with equal outcomes do not look certain.
+    Where weights differ, rows are put into halves one by one, since two rows of a bin and outcome are no longer alike. The
+    variance is that of the weighted mean of residuals signed as their bins are, and its number of rows Kish's.
 
     References
     ----------
@@ -310,25 +371,56 @@ def calibration_error_interval(
     0.000 0.000 0.033
     """
     z = float(normal_quantile(confidence_level))
-    n_groups = len(counts)
+    n_groups, by_row = len(counts), weighted or {}
     total = counts.sum((1, 2)).astype(np.float64)
     outcome = np.array([0.0, 1.0])
     residual = np.where(
         counts > 0, outcome - sums / np.maximum(counts, 1), 0.0
     )  # mean residual of each bin and outcome
+    with np.errstate(divide="ignore", invalid="ignore"):
+        plug_in = np.abs((counts * residual).sum(2)).sum(1) / total
+        mean_square = (counts * outcome - 2 * outcome * sums + squares).sum((1, 2)) / total
     crossfit = np.empty(n_groups)
     for g, stream in enumerate(np.random.SeedSequence(seed).spawn(n_groups)):
         generator = np.random.Generator(np.random.SFC64(stream))
+        if g in by_row:
+            rows = by_row[g]
+            total[g], plug_in[g], mean_square[g] = _weighted_moments(rows, counts.shape[1])
+            crossfit[g] = total[g] * _weighted_crossfit(rows, counts.shape[1], n_splits, generator)
+            continue
         half = generator.binomial(counts[g], 0.5, size=(n_splits, *counts.shape[1:]))
         first, second = (half * residual[g]).sum(2), ((counts[g] - half) * residual[g]).sum(2)
         crossfit[g] = (np.sign(first) * second + np.sign(second) * first).sum(1).mean()
     with np.errstate(divide="ignore", invalid="ignore"):
         crossfit = crossfit / total
-        plug_in = np.abs((counts * residual).sum(2)).sum(1) / total
-        mean_square = (counts * outcome - 2 * outcome * sums + squares).sum((1, 2)) / total
         widths = [
             (z**2 / 2 + z * np.sqrt(total * np.maximum(mean_square - point**2, 0) + z**2 / 4)) / (total + z**2)
             for point in (crossfit, plug_in)
         ]
     low, high = np.maximum(crossfit - widths[0], 0.0), np.minimum(plug_in + widths[1], 1.0)
     return CalibrationError(plug_in, np.maximum(crossfit, 0.0), low, high)
+
+
+def _weighted_moments(rows: WeightedResiduals, n_bins: int) -> tuple[float, float, float]:
+    """Return the effective number of rows, the calibration error, and what stands for the mean squared residual.
+
+    The latter less the squared error is the variance of the error, linearised, times the effective number of rows.
+    """
+    weight, gaps = rows.weight, np.bincount(rows.bin, rows.weight * rows.residual, n_bins)
+    error = float(np.abs(gaps).sum() / weight.sum())
+    squares = np.square(weight)
+    signed = np.sign(gaps)[rows.bin] * rows.residual
+    variance = float((squares * np.square(signed - error)).sum() / squares.sum())
+    return float(weight.sum() ** 2 / squares.sum()), error, variance + error**2
+
+
+def _weighted_crossfit(rows: WeightedResiduals, n_bins: int, n_splits: int, generator: np.random.Generator) -> float:
+    """Return the mean over random halves of rows of the gaps of each half, signed by the other's."""
+    moved = rows.weight * rows.residual
+    gaps = np.bincount(rows.bin, moved, n_bins)
+    found = 0.0
+    for _ in range(n_splits):
+        first = np.bincount(rows.bin, np.where(generator.integers(0, 2, moved.size, dtype=bool), moved, 0.0), n_bins)
+        second = gaps - first
+        found += float((np.sign(first) * second + np.sign(second) * first).sum())
+    return found / n_splits / float(rows.weight.sum())

@@ -25,7 +25,7 @@ from sklearn_ethiclens.exceptions import UndefinedMetricWarning
 from sklearn_ethiclens.metrics._comparisons import choose_reference
 from sklearn_ethiclens.metrics._definitions import ALIASES, METRICS, Kind, Metric, get_metric
 from sklearn_ethiclens.metrics._functions import reference_position
-from sklearn_ethiclens.metrics._rates import EMPTY, Confusion
+from sklearn_ethiclens.metrics._rates import EMPTY, confusion_of
 
 Floats = NDArray[np.float64]
 
@@ -33,6 +33,7 @@ STRATEGIES = ("uniform", "quantile")
 _NEWTON_STEPS = 50
 _STEP_HALVINGS = 30
 _CONVERGED = 1e-10
+_LEAST_FREEDOM = 0.01  # of a residual: one minus its leverage
 
 
 # ------------------------------------------------------------------------------------------------------ of one group
@@ -51,44 +52,69 @@ class ScoredGroup:
     Parameters
     ----------
     scores : GroupScores
-        Sorted scores of the positives and of the negatives.
+        Sorted scores of the positives and of the negatives, with their weights if they have any: every number is then
+        weighted but ``n``, ``positives`` and ``negatives``, which are rows.
     """
 
     def __init__(self, scores: GroupScores) -> None:
         self.scores = scores
         self.probabilities = scores.probabilities
         self.n, self.positives, self.negatives = scores.n, scores.positives.size, scores.negatives.size
+        self.total = sum(scores.totals)  # of the weights; n without
 
     def count(self, name: str) -> int:
         """Return the rows that a denominator counts."""
         return {"total": self.n, "positives": self.positives, "negatives": self.negatives}[name]
 
     @cached_property
+    def effective_rows(self) -> float:
+        """Kish's effective number of rows; that of rows, where weights do not differ."""
+        if not self.scores.weights:
+            return self.n
+        return float(self.total**2 / sum(np.square(part).sum() for part in self.scores.weights))
+
+    @cached_property
     def base_rate(self) -> float:
         """Share of positives."""
-        return self.positives / self.n if self.n else float("nan")
+        return self.scores.totals[0] / self.total if self.n else float("nan")
 
     @cached_property
     def mean_score(self) -> float:
         """Mean score."""
-        return float(self.scores.sums[:, 0].sum()) / self.n if self.n else float("nan")
+        return float(self.scores.sums[:, 0].sum()) / self.total if self.n else float("nan")
 
     @cached_property
     def residual_variance(self) -> float:
-        """Variance of outcome minus score (divisor n)."""
+        """Variance of outcome minus score (divisor n); of weighted rows as :meth:`_spread` has it."""
+        if self.scores.weights:
+            return self._spread(1 - self.scores.positives, -self.scores.negatives, self.base_rate - self.mean_score)
         return max(0.0, self.brier - (self.base_rate - self.mean_score) ** 2) if self.n else float("nan")
 
     @cached_property
     def brier(self) -> float:
         """Mean squared difference of outcome and score."""
         (_, below), (above, above_squared) = self.scores.sums
-        return float(below + self.positives - 2 * above + above_squared) / self.n if self.n else float("nan")
+        squares = float(below + self.scores.totals[0] - 2 * above + above_squared)
+        return max(0.0, squares) / self.total if self.n else float("nan")
+
+    def _spread(self, positives: Floats, negatives: Floats, mean: float) -> float:
+        """Return the variance of a weighted mean, linearised, times the effective number of rows.
+
+        The mean of the squared deviations with the *squares* of the weights, so that it may stand where that of unweighted rows
+        stands over their number: sum w^2 (x - mean)^2 / (sum w)^2 is this over (sum w)^2 / sum w^2.
+        """
+        squares = [np.square(part) for part in self.scores.weights]
+        deviations = [np.square(part - mean) for part in (positives, negatives)]
+        spread = sum((w * d).sum() for w, d in zip(squares, deviations, strict=True))
+        return float(spread / sum(w.sum() for w in squares))
 
     @cached_property
     def brier_variance(self) -> float:
-        """Variance of the squared differences (divisor n)."""
+        """Variance of the squared differences (divisor n); of weighted rows as :meth:`_spread` has it."""
         if not self.n:
             return float("nan")
+        if self.scores.weights:
+            return self._spread(np.square(1 - self.scores.positives), np.square(self.scores.negatives), self.brier)
         squares = [np.square(np.square(part)).sum() for part in (self.scores.negatives, 1 - self.scores.positives)]
         return max(0.0, float(sum(squares)) / self.n - self.brier**2)
 
@@ -97,25 +123,35 @@ class ScoredGroup:
         """Share of pairs of a positive and a negative in which the positive scores higher, ties half."""
         if not self.positives or not self.negatives:
             return float("nan")
-        return float(self.scores.placements[0].sum()) / (self.positives * self.negatives)
+        placements, (above, below) = self.scores.placements[0], self.scores.totals
+        weighted = self.scores.weights[0] * placements if self.scores.weights else placements
+        return min(1.0, float(weighted.sum()) / (above * below))
 
     @cached_property
     def recalibration(self) -> Recalibration:
         """The logistic fit; asked for where all scores are probabilities."""
-        return recalibrate(self.scores.positives, self.scores.negatives)
+        return recalibrate(self.scores.positives, self.scores.negatives, *self.scores.weights)
 
     def calibration_error(self, edges: Floats) -> float:
         """Return the expected calibration error over bins."""
-        return float(np.abs(self.scores.binned(edges).gaps).sum()) / self.n if self.n else float("nan")
+        return float(np.abs(self.scores.binned(edges).gaps).sum()) / self.total if self.n else float("nan")
 
 
-def recalibrate(positives: Floats, negatives: Floats) -> Recalibration:
+def recalibrate(
+    positives: Floats,
+    negatives: Floats,
+    positive_weights: Floats | None = None,
+    negative_weights: Floats | None = None,
+) -> Recalibration:
     """Return the logistic regression of the outcome on the log-odds of its score.
 
     Parameters
     ----------
     positives, negatives : ndarray
         Probabilities of rows with and without the positive label, each in ascending order.
+    positive_weights, negative_weights : ndarray, optional
+        Their weights. The standard error is then that of a sandwich, with each residual over one minus its leverage; without,
+        that of the information.
 
     Returns
     -------
@@ -126,7 +162,8 @@ def recalibrate(positives: Floats, negatives: Floats) -> Recalibration:
 
     References
     ----------
-    Cox (1958), Biometrika 45:562-565; Van Calster et al. (2019), BMC Medicine 17:230.
+    Cox (1958), Biometrika 45:562-565; Van Calster et al. (2019), BMC Medicine 17:230; Binder (1983), International
+    Statistical Review 51:279-292 (weights).
 
     Examples
     --------
@@ -145,7 +182,11 @@ def recalibrate(positives: Floats, negatives: Floats) -> Recalibration:
         return _no_fit("one score for all rows")
     if negatives[-1] <= positives[0] or positives[-1] <= negatives[0]:
         return _no_fit("classes that do not overlap, so that no finite slope fits best")
-    return _fit(np.concatenate([logit(negatives), logit(positives)]), negatives.size)
+    weights = None
+    if positive_weights is not None and negative_weights is not None:
+        weights = np.concatenate([negative_weights, positive_weights])
+        weights = weights / weights.mean()
+    return _fit(np.concatenate([logit(negatives), logit(positives)]), negatives.size, weights)
 
 
 def _no_fit(reason: str) -> Recalibration:
@@ -155,14 +196,21 @@ def _no_fit(reason: str) -> Recalibration:
 class _Likelihood:
     """Log-likelihood of a logistic regression with its first two derivatives, from one exponential a row."""
 
-    def __init__(self, x: Floats, n_negatives: int, intercept: float, slope: float) -> None:
+    def __init__(self, x: Floats, n_negatives: int, weights: Floats | None, intercept: float, slope: float) -> None:
         eta = intercept + slope * x
         small = np.exp(-np.abs(eta))  # of the less likely outcome over the likelier; never overflows
-        self.value = float(eta[n_negatives:].sum() - np.maximum(eta, 0.0).sum() - np.log1p(small).sum())
         small_share = small / (1 + small)
         missed = np.where(eta >= 0, small_share, 1 - small_share)  # 1 - fitted
         weight = small_share * (1 - small_share)
         missed[:n_negatives] -= 1
+        if weights is None:
+            self.value = float(eta[n_negatives:].sum() - np.maximum(eta, 0.0).sum() - np.log1p(small).sum())
+        else:
+            likelihood = -np.maximum(eta, 0.0) - np.log1p(small)
+            likelihood[n_negatives:] += eta[n_negatives:]
+            self.value = float((weights * likelihood).sum())
+            missed, weight = weights * missed, weights * weight
+        self.missed, self.weight = missed, weight
         weighted = weight * x
         # Sums, not dot products: these start the threads of a linear algebra library for a few rows.
         self.gradient = np.array([missed.sum(), (missed * x).sum()])
@@ -175,21 +223,32 @@ class _Likelihood:
         (a, b), (_, d) = self.information
         return float(a * d - b * b)
 
+    def sandwich(self, x: Floats) -> float:
+        """Return the variance of the slope that does not take the weights for numbers of rows.
 
-def _fit(x: Floats, n_negatives: int) -> Recalibration:
+        Of weighted rows the information says how much weight there is, and not how many rows. Residuals of few or heavy rows are
+        too small, since these draw the fit towards themselves: each is divided by one minus its leverage, as a jackknife does.
+        """
+        (a, b), (_, d) = self.information
+        leverage = self.weight * (d - 2 * b * x + a * x * x) / self.determinant
+        influence = self.missed * (a * x - b) / self.determinant
+        return float(np.square(influence / np.maximum(1 - leverage, _LEAST_FREEDOM)).sum())
+
+
+def _fit(x: Floats, n_negatives: int, weights: Floats | None = None) -> Recalibration:
     """Return the fit by Newton's method; the likelihood is concave, so that a halved step always rises."""
     intercept, slope = 0.0, 1.0
-    here = _Likelihood(x, n_negatives, intercept, slope)
+    here = _Likelihood(x, n_negatives, weights, intercept, slope)
     for _ in range(_NEWTON_STEPS):
         if not here.determinant > 0:
             break
         (a, b), (_, d) = here.information
         step = np.array([[d, -b], [-b, a]]) @ here.gradient / here.determinant
         if np.abs(step).max() < _CONVERGED * (1 + abs(slope) + abs(intercept)):
-            error = float(np.sqrt(here.information[0, 0] / here.determinant))
-            return Recalibration(intercept, slope, error, "")
+            variance = here.information[0, 0] / here.determinant if weights is None else here.sandwich(x)
+            return Recalibration(intercept, slope, float(np.sqrt(variance)), "")
         for _ in range(_STEP_HALVINGS):
-            there = _Likelihood(x, n_negatives, intercept + float(step[0]), slope + float(step[1]))
+            there = _Likelihood(x, n_negatives, weights, intercept + float(step[0]), slope + float(step[1]))
             if there.value >= here.value - 1e-12 * abs(here.value):
                 break
             step = step / 2
@@ -560,9 +619,9 @@ def worst_of_scores(
         values = np.array([metric.value(group) for group in groups])
     else:
         if reference is None:
-            confusion = Confusion(tally.counts.astype(float), outcome)
+            confusion = confusion_of(tally, outcome)
             known = np.array([MISSING not in group for group in tally.groups])
-            at = choose_reference(confusion.rate("favorable_rate"), confusion.count("total"), known, known)
+            at = choose_reference(confusion.rate("favorable_rate"), confusion.rows("total"), known, known)
         else:
             at = reference_position(tally.groups, reference, tally.attributes)
         values = np.array([metric.value(group, groups[at]) for i, group in enumerate(groups) if i != at])

@@ -121,6 +121,7 @@ class CalibrationDisplay:
         y_score: Any,
         *,
         sensitive_features: Any,
+        sample_weight: Any = None,
         n_bins: int = 10,
         strategy: str = "uniform",
         pos_label: Any = None,
@@ -139,7 +140,7 @@ class CalibrationDisplay:
             Probabilities of the positive label, in [0, 1].
         sensitive_features : Series, array, dict of arrays or frame with n_rows rows
             The group of each row; several columns are read as their intersection.
-        n_bins, strategy, pos_label, confidence_level
+        sample_weight, n_bins, strategy, pos_label, confidence_level
             As in :func:`sklearn_ethiclens.reliability_table`.
         name, ax, **kwargs
             As in :meth:`from_audit`.
@@ -152,6 +153,7 @@ class CalibrationDisplay:
             y_true,
             y_score,
             sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
             n_bins=n_bins,
             strategy=strategy,
             pos_label=pos_label,

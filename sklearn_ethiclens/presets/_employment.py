@@ -92,18 +92,20 @@ class _Categories:
 def ll144_asks(audit: Any) -> tuple[str, ...]:
     """Return what the rule asks for, and what of it an audit has."""
     tables = ", ".join(_table_name(attributes) for attributes in _tables(audit))
+    weighted = audit.tally.scores is not None and audit.tally.weights is not None
     return (
         f"The rule asks for rates and impact ratios by sex, by race/ethnicity and by their intersection; here: {tables}.",
         f"It asks for an independent auditor (5-301), an audit of the year before use (20-871), historical data, or test data "
         f"with the reason (5-302), and the publication of a summary on the website of the employer or agency (5-303): {UNKNOWN}.",
         "It sets no limit that a rate or ratio must keep.",
+        *(("Scoring rates are left out: they count rows, and these are weighted.",) if weighted else ()),
     )
 
 
 def ll144_facts(audit: Any) -> tuple[Section, ...]:
     """Return selection rates and, of scores, scoring rates, with their impact ratios."""
     scores = audit.tally.scores
-    scored = isinstance(scores, ScoreTally)
+    scored = isinstance(scores, ScoreTally) and scores.weights is None
     sections = [] if _decided_by_median(audit) else [_selection(audit)]
     return (*sections, _scoring(audit)) if scored else tuple(sections)
 
@@ -114,7 +116,7 @@ def _decided_by_median(audit: Any) -> bool:
     if isinstance(scores, ScoreBins):  # stored: the scores are gone, what was found of them is kept
         keys = {section.key for section in audit.sections}
         return SCORING in keys and SELECTION not in keys
-    if scores is None:
+    if scores is None or scores.weights is not None:
         return False
     selected = confusion_of(audit.tally).rows("selected")
     return bool(np.array_equal(selected, above_median_counts(scores)))

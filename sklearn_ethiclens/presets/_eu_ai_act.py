@@ -125,12 +125,14 @@ def _scores_row(tally: Tally, level: float) -> list[tuple[Any, ...]]:
     (group,) = scored_groups(tally)
     auc, brier = (SCORE_METRICS[name].value(group) for name in ("roc_auc", "brier_score"))
     of_auc: tuple[Any, Any] = (np.nan, np.nan)
-    if min(group.positives, group.negatives) >= LEAST_CLASS:
-        variance = auc_variance(*group.scores.placements)
-        of_auc = auc_interval(auc, variance, group.positives, group.negatives, confidence_level=level)[0]
+    sizes = group.scores.effective
+    if min(sizes) >= LEAST_CLASS:
+        variance = auc_variance(*group.scores.placements, *group.scores.weights)
+        dof = min(sizes) - 1 if group.scores.weights else np.inf
+        of_auc = auc_interval(auc, variance, *sizes, confidence_level=level, dof=dof)[0]
     of_brier: tuple[Floats | float, Floats | float] = (np.nan, np.nan)
     if not np.isnan(brier):
-        of_brier = bounded_mean_interval(brier, group.brier_variance, group.n, confidence_level=level)
+        of_brier = bounded_mean_interval(brier, group.brier_variance, group.effective_rows, confidence_level=level)
     return [
         ("roc_auc", group.n, auc, *map(float, of_auc)),
         ("brier_score", group.n, brier, *map(float, of_brier)),

@@ -60,6 +60,7 @@ POWER_GAP = 0.10  # the gap whose power is stated
 _JOINT_CELLS = 4096  # up to here one draw serves all attributes; beyond, each is drawn on its own
 _MANY_NUMBERS = 20  # more look like a measurement; 60 are refused at the door
 _BATCH_VALUES = 1 << 21  # replicates held at once, 16 MiB
+_TILE = 16  # groups whose replicates stay in the processor's cache from one metric to the next
 _ADJUSTMENTS = {"max-t": "max-T", "holm": "Holm", "bh": "Benjamini-Hochberg"}
 _COMPOSED = ("disparate_impact", "statistical_parity_difference", "equalized_odds_difference")
 
@@ -225,14 +226,16 @@ def _by_group(slots: Floats, n_outcomes: int) -> Floats:
     return np.moveaxis(slots.reshape(n_outcomes, 2, *slots.shape[1:]), (0, 1), (-2, -1))
 
 
-@dataclass
-class _Block:
-    """Replicates of consecutive groups, and of the references they are compared with."""
+@dataclass(frozen=True)
+class _Part:
+    """Of one metric and some groups, or their comparisons with one: all that intervals need but the replicates."""
 
-    groups: slice
-    replicates: Confusion
-    references: Mapping[int, Confusion]
-    pairs: dict[int, Any] = field(default_factory=dict)
+    metric: Metric
+    groups: NDArray[np.intp]
+    at: int | None
+    values: Floats
+    jackknife: Floats
+    weights: Floats
 
 
 class _Chosen:
@@ -256,16 +259,23 @@ class _Chosen:
             found[rate] = drawn[at, np.arange(at.size)], groups.start + at
         return found
 
-    def all_of(self, found: Sequence[Mapping[str, tuple[Floats, NDArray[np.intp]]]]) -> dict[str, list[int]]:
-        """Return by metric the groups other than the reference, of what was found of blocks in their order."""
-        chosen = {}
-        for name, rate in self._rates.items():
-            best, at = found[0][rate]
-            for further, there in (one[rate] for one in found[1:]):
-                at = np.where(further > best, there, at)
-                best = np.maximum(best, further)
-            chosen[name] = [int(g) for g in np.unique(at) if self._eligible[g] and g != self._at[name]]
-        return chosen
+    @staticmethod
+    def best_of(found: Sequence[Mapping[str, tuple[Floats, NDArray[np.intp]]]]) -> dict[str, tuple[Floats, Any]]:
+        """Return the same of what was found of groups in their order."""
+        merged: dict[str, tuple[Floats, Any]] = dict(found[0])
+        for one in found[1:]:
+            for rate, (further, there) in one.items():
+                best, at = merged[rate]
+                merged[rate] = np.maximum(best, further), np.where(further > best, there, at)
+        return merged
+
+    def all_of(self, found: Mapping[str, tuple[Floats, NDArray[np.intp]]]) -> dict[str, list[int]]:
+        """Return by metric the groups other than the reference, of what was found of all groups."""
+        at = {rate: np.unique(where) for rate, (_, where) in found.items()}
+        return {
+            name: [int(g) for g in at[rate] if self._eligible[g] and g != self._at[name]]
+            for name, rate in self._rates.items()
+        }
 
 
 class _Margin:
@@ -316,12 +326,24 @@ class _Margin:
         references = self._replicates_of(source, sorted(compared_with))
         chosen = _Chosen(self, tested)
 
-        def look(number: int) -> tuple[dict[str, BootstrapBounds], Collected | None, dict[str, tuple[Floats, Any]]]:
-            groups = source.blocks[number]
-            replicates = self._confusion_of(source.tables(number), groups)
-            found = self._all_bounds(resampled, _Block(groups, replicates, references))
-            collected = self.evidence.collect(replicates, groups.start, references) if tested else None
-            return found, collected, chosen.of(replicates, groups)
+        step = max(1, _BATCH_VALUES // (max(1, len(resampled)) * self.policy.n_resamples))
+        spare: list[Floats] = []  # fresh memory for every block would cost as much as the arithmetic
+
+        def look(number: int) -> tuple[list[dict[str, BootstrapBounds]], list[Collected], dict[str, Any]]:
+            block, tables = source.blocks[number], source.tables(number)
+            found, collected, best = [], [], []
+            for groups in _cut(block, step):
+                parts = self._parts(resampled, groups)
+                rows = self._room(parts, spare)
+                for tile in _cut(groups, _TILE):
+                    replicates = self._confusion_of(tables[tile.start - block.start : tile.stop - block.start], tile)
+                    self._fill(rows, parts, tile, replicates, references)
+                    if tested:
+                        collected.append(self.evidence.collect(replicates, tile.start, references))
+                    best.append(chosen.of(replicates, tile))
+                found.append(self._bounds_of(parts, rows))
+                spare.append(rows)
+            return found, collected, chosen.best_of(best)
 
         n_jobs = self.settings.n_jobs
         if n_jobs in (None, 1) or whole:
@@ -331,13 +353,12 @@ class _Margin:
                 delayed(look)(number) for number in range(len(source.blocks))
             )
         for metric in resampled:
-            columns = zip(*(found[metric.name] for found, _, _ in looked if metric.name in found), strict=True)
-            self.bounds[metric.name] = BootstrapBounds(*map(np.concatenate, columns))
+            parts = (part[metric.name] for found, _, _ in looked for part in found if metric.name in part)
+            self.bounds[metric.name] = BootstrapBounds(*map(np.concatenate, zip(*parts, strict=True)))
         if tested:
-            for _, collected, _ in looked:
-                assert collected is not None
+            for collected in (one for _, several, _ in looked for one in several):
                 self.evidence.add(collected)
-            self._fold_rivals(source, chosen.all_of([best for _, _, best in looked]))
+            self._fold_rivals(source, chosen.all_of(chosen.best_of([best for _, _, best in looked])))
         del self.jackknife
 
     def _confusion_of(self, tables: Floats, groups: Any) -> Confusion:
@@ -462,29 +483,75 @@ class _Margin:
             bounds[metric.name] = self._closed_bounds(metric, values) if closed else _no_bounds(values.size)
         return bounds
 
-    def _all_bounds(self, metrics: Sequence[Metric], block: _Block) -> dict[str, BootstrapBounds]:
-        """Return the intervals of metrics, many at a time: small arrays would cost more than sorting."""
-        bounds: dict[str, BootstrapBounds] = {}
-        waiting: list[tuple[str, Floats, Floats, Floats, Floats]] = []
-        held = 0
+    def _parts(self, metrics: Sequence[Metric], groups: slice) -> list[_Part]:
+        """Return what intervals of metrics of some groups need but the replicates."""
+        parts, inside = [], np.arange(groups.start, groups.stop)
+        pairs: dict[int, tuple[NDArray[np.intp], tuple[Confusion, ...], Floats]] = {}
         for metric in metrics:
             if metric.kind == "group":
-                values, weights = self._values(metric)[block.groups], self.weights[:, block.groups]
-                replicates, jackknife = (block.replicates,), (self.jackknife.take(block.groups),)
-            else:
-                at = self._reference_of(metric)
-                replicates, jackknife, weights = self._comparison(block, at)
-                start, stop = (place - (place > at) for place in (block.groups.start, block.groups.stop))
-                values = self._values(metric)[start:stop]
-                if not values.size:
-                    continue
-            part = metric.name, values, metric.function(*replicates), metric.function(*jackknife), weights
-            waiting.append(part)
-            held += part[2].size
-            if held > _BATCH_VALUES:
-                bounds |= self._batch(waiting)
-                waiting, held = [], 0
-        return bounds | (self._batch(waiting) if waiting else {})
+                left_out = metric.function(self.jackknife.take(groups))
+                values, weights = self._values(metric)[groups], self.weights[:, groups]
+                parts.append(_Part(metric, inside, None, values, left_out, weights))
+                continue
+            at = self._reference_of(metric)
+            if at not in pairs:
+                pairs[at] = self._comparison(inside[inside != at], at)
+            others, jackknife, weights = pairs[at]
+            values = self._values(metric)[others - (others > at)]
+            if values.size:
+                parts.append(_Part(metric, others, at, values, metric.function(*jackknife), weights))
+        return parts
+
+    def _room(self, parts: Sequence[_Part], spare: list[Floats]) -> Floats:
+        """Return room for the replicates of parts, in memory that has been used before where there is enough of it."""
+        shape = sum(part.values.size for part in parts), self.policy.n_resamples
+        rows = spare.pop() if spare else np.empty(shape)
+        return rows[: shape[0]] if len(rows) >= shape[0] else np.empty(shape)
+
+    def _fill(
+        self,
+        rows: Floats,
+        parts: Sequence[_Part],
+        tile: slice,
+        replicates: Confusion,
+        references: Mapping[int, Confusion],
+    ) -> None:
+        """Write the replicates of all parts of a few groups into their rows, in ascending order."""
+        start, own = 0, {part.at: replicates for part in parts}
+        for part in parts:
+            first, stop = part.groups.searchsorted([tile.start, tile.stop])
+            if stop - first < tile.stop - tile.start and own[part.at] is replicates:  # without the reference itself
+                own[part.at] = replicates.take(part.groups[first:stop] - tile.start)
+            with_reference = () if part.at is None else (references[part.at],)
+            out = rows[start + first : start + stop]
+            out[:] = part.metric.function(own[part.at], *with_reference)
+            out.sort(axis=1)
+            start += part.values.size
+
+    def _bounds_of(self, parts: Sequence[_Part], rows: Floats) -> dict[str, BootstrapBounds]:
+        """Return the intervals of parts, all at a time: small arrays would cost more than sorting."""
+        if not parts:
+            return {}
+        sizes = [part.values.size for part in parts]
+        shape = sum(sizes), max(part.jackknife.shape[1] for part in parts)
+        jackknife = np.zeros(shape)
+        weights = np.zeros((len(self.weights), *shape))  # shorter rows end in deletions without weight
+        for start, part in zip(np.cumsum([0, *sizes]), parts, strict=False):
+            block = slice(start, start + part.values.size), slice(part.jackknife.shape[1])
+            jackknife[block], weights[(slice(None), *block)] = part.jackknife, part.weights
+        bounds = bootstrap_bounds(
+            np.concatenate([part.values for part in parts]),
+            rows,
+            jackknife,
+            weights[0],
+            moments=weights[1:] if len(weights) > 1 else None,
+            confidence_level=self.policy.confidence_level,
+            method="percentile" if self.policy.method == "percentile" else "bca",
+            ordered=True,
+        )
+        columns = [np.split(column, np.cumsum(sizes)[:-1]) for column in bounds]
+        names = [part.metric.name for part in parts]
+        return {name: BootstrapBounds(*column) for name, *column in zip(names, *columns, strict=True)}
 
     def _closed_bounds(self, metric: Metric, values: Floats) -> BootstrapBounds:
         """Return the closed-form intervals of a metric, none where it is undefined."""
@@ -496,26 +563,6 @@ class _Margin:
         blank, no = np.isnan(values), np.zeros(values.size, dtype=bool)
         low, high = (np.where(blank, np.nan, end) for end in bounds)
         return BootstrapBounds(low, high, np.ones(values.size), no, no)
-
-    def _batch(self, parts: Sequence[tuple[str, Floats, Floats, Floats, Floats]]) -> dict[str, BootstrapBounds]:
-        names, sizes = [part[0] for part in parts], [part[1].size for part in parts]
-        shape = sum(sizes), max(part[3].shape[1] for part in parts)
-        jackknife = np.zeros(shape)
-        weights = np.zeros((len(self.weights), *shape))  # shorter rows end in deletions without weight
-        for start, (_, values, _, left_out, stands_for) in zip(np.cumsum([0, *sizes]), parts, strict=False):
-            block = slice(start, start + values.size), slice(left_out.shape[1])
-            jackknife[block], weights[(slice(None), *block)] = left_out, stands_for
-        bounds = bootstrap_bounds(
-            np.concatenate([part[1] for part in parts]),
-            np.concatenate([part[2] for part in parts]),  # a copy, which the intervals may sort
-            jackknife,
-            weights[0],
-            moments=weights[1:] if len(weights) > 1 else None,
-            confidence_level=self.policy.confidence_level,
-            method="percentile" if self.policy.method == "percentile" else "bca",
-        )
-        columns = [np.split(column, np.cumsum(sizes)[:-1]) for column in bounds]
-        return {name: BootstrapBounds(*column) for name, *column in zip(names, *columns, strict=True)}
 
     def _assess_groups(self, metric: Metric) -> _Rows:
         n_groups = len(self.labels)
@@ -534,21 +581,13 @@ class _Margin:
             self._judge(rows, rule, bounds, others, at)
         return rows
 
-    def _comparison(self, block: _Block, at: int) -> Any:
-        """Return the pairs of replicates and of leave-one-out tables of a block's comparisons with one group; kept."""
-        groups = np.arange(block.groups.start, block.groups.stop)
-        others = groups[groups != at]
-        if at not in block.pairs:
-            index, weights = pair_leave_one_out(self.weights[0], others, at)
-            further = [pair_leave_one_out(part, others, at)[1] for part in self.weights[1:]]
-            alone = others.size == groups.size
-            own = block.replicates if alone else block.replicates.take(others - block.groups.start)
-            block.pairs[at] = (
-                (own, block.references[at]),
-                (self.jackknife.take(index[0]), self.jackknife.take(index[1])),
-                np.stack([weights, *further]),
-            )
-        return block.pairs[at]
+    def _comparison(
+        self, others: NDArray[np.intp], at: int
+    ) -> tuple[NDArray[np.intp], tuple[Confusion, ...], Floats]:
+        """Return the compared groups, the pairs of leave-one-out tables with one group, and what these stand for."""
+        index, weights = pair_leave_one_out(self.weights[0], others, at)
+        further = [pair_leave_one_out(part, others, at)[1] for part in self.weights[1:]]
+        return others, tuple(map(self.jackknife.take, index)), np.stack([weights, *further])
 
     def _others(self, at: int) -> NDArray[np.intp]:
         groups = np.arange(len(self.labels), dtype=np.intp)
@@ -867,6 +906,11 @@ class _Margin:
                 f"{name}: {self.tally.n_rows} rows for {len(self.labels)} cells; at least {advised} are advised"
             )
         return notes
+
+
+def _cut(groups: slice, size: int) -> list[slice]:
+    """Return consecutive groups a few at a time."""
+    return [slice(k, min(k + size, groups.stop)) for k in range(groups.start, groups.stop, size)]
 
 
 def _stacked(single: Sequence[Confusion], rate: str) -> tuple[Floats, Floats]:

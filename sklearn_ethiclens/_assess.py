@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -290,6 +291,7 @@ class _Margin:
         self.compared = self._compared()
         self._tested: dict[tuple[str, int], TwoProportionTestResult] = {}
         self._estimates: dict[str, Floats] = {}
+        self._counted: dict[Any, list[dict[str, Any]]] = {}
         self._powers: dict[int, dict[str, tuple[Floats, Floats]]] = {}
         wanted = dict.fromkeys(rate for name in settings.metrics for rate in METRICS[name].rates if rate != "f1")
         self._proportions = [rate for rate in wanted if tally.labelled or not RATES[rate].uses_labels]
@@ -644,7 +646,7 @@ class _Margin:
         """Return the columns of a metric's findings, with what is wrong with each of them."""
         size = len(groups)
         method = self.methods.get(metric.name, "percentile" if self.policy.method == "percentile" else "BCa")
-        methods: list[str | None] = [None if nan else method for nan in np.isnan(bounds.low)]
+        methods: list[str | None] = [None if nan else method for nan in np.isnan(bounds.low).tolist()]
         reasons, problems = [""] * size, [None] * size  # type: list[str], list[Verdict | None]
         if not self._known(metric):
             reasons, problems = ["no labels"] * size, [Verdict.INSUFFICIENT_DATA] * size
@@ -669,12 +671,7 @@ class _Margin:
         descriptive: list[Verdict | None] = [None] * size
         if not self._known(metric):
             descriptive = [Verdict.INSUFFICIENT_DATA] * size
-        named = [(name, self.confusion.rows(name).tolist()) for name in metric.denominators if self._known(metric)]
         total = self.total.astype(int).tolist()
-        if at is None:
-            denominators: list[dict[str, Any]] = [{name: int(count[g]) for name, count in named} for g in groups]
-        else:
-            denominators = [{name: (int(count[g]), int(count[at])) for name, count in named} for g in groups]
         return _Rows(
             metric,
             self.attributes,
@@ -689,8 +686,20 @@ class _Margin:
             problems,
             [total[g] for g in groups],
             [None if at is None else total[at]] * size,
-            denominators,
+            self._denominators(metric, groups, at),
         )
+
+    def _denominators(self, metric: Metric, groups: list[int], at: int | None) -> list[dict[str, Any]]:
+        """Return what a metric divides by, for each group; metrics with the same denominators share it."""
+        names = metric.denominators if self._known(metric) else ()
+        key = names, at, len(groups) > 1 and metric.kind
+        if key not in self._counted:
+            named = [(name, self.confusion.rows(name).astype(int).tolist()) for name in names]
+            if at is None:
+                self._counted[key] = [{name: count[g] for name, count in named} for g in groups]
+            else:
+                self._counted[key] = [{name: (count[g], count[at]) for name, count in named} for g in groups]
+        return self._counted[key]
 
     def _undefined(self, metric: Metric, group: int, at: int | None) -> tuple[Verdict, str]:
         if at is not None and not self.compared[group]:
@@ -754,9 +763,9 @@ class _Margin:
             both = np.stack([np.atleast_1d(result.pvalue) for result in results])
             with np.errstate(divide="ignore"):  # p = 1
                 pvalue = -np.expm1(len(results) * np.log1p(-both.min(0)))
-            names = [None if np.isnan(p) else "sidak" for p in pvalue]
+            names = [None if nan else "sidak" for nan in np.isnan(pvalue).tolist()]
         pvalue = np.where(self.compared[others], pvalue, np.nan)
-        return pvalue, [None if nan else name for nan, name in zip(np.isnan(pvalue), names, strict=True)]
+        return pvalue, [None if nan else name for nan, name in zip(np.isnan(pvalue).tolist(), names, strict=True)]
 
     def _power(self, metric: Metric, others: NDArray[np.intp], at: int) -> tuple[Floats, Floats]:
         """Return the power for a gap of 10 points and the gap detected with 80% power; the weaker of two rates."""
@@ -803,7 +812,7 @@ class _Margin:
     # ---------------------------------------------------------------------------------------------------------- verdicts
     def _judge(self, rows: _Rows, rule: Rule, bounds: BootstrapBounds, others: NDArray[np.intp], at: int) -> None:
         """Fill in verdicts and reasons: no labels, then 0/0, then floors, then no interval, then the rule."""
-        low, high = rows.low, rows.high
+        low, high, values = rows.low.tolist(), rows.high.tolist(), rows.values.tolist()
         metric = rows.metric
         if self._known(metric) and has_closed_form(metric):
             (closed_low, closed_high), name = closed_form(
@@ -814,19 +823,22 @@ class _Margin:
             name = ""
         one_rate = len(metric.rates) == 1 and is_of_rates(metric)
         level = (1 - self.policy.confidence_level) / 2
-        rows.limit_pvalue = np.array([self.limit_pvalues.get((metric.name, int(g)), np.nan) for g in others])
+        pvalues = [self.limit_pvalues.get((metric.name, g), np.nan) for g in others.tolist()]
+        rows.limit_pvalue = np.array(pvalues)
         rows.calibrated = self._calibrated(rule, rows, Bounds(closed_low, closed_high), others, at)
+        absolute, degenerate = _is_absolute(metric), bounds.degenerate.tolist()
+        closed_low, closed_high = closed_low.tolist(), closed_high.tolist()
         for i, problem in enumerate(rows.problems):
             if problem is not None:
                 rows.verdicts[i] = problem
                 continue
-            ends = (float(low[i]), float(high[i]))
+            ends = low[i], high[i]
             notes = [rows.reasons[i]]
-            if bounds.degenerate[i] and rule.basis in ("interval", "simultaneous", "gap") and one_rate and name:
-                ends = (float(closed_low[i]), float(closed_high[i]))
+            if degenerate[i] and rule.basis in ("interval", "simultaneous", "gap") and one_rate and name:
+                ends = closed_low[i], closed_high[i]
                 rows.methods[i] = f"{rows.methods[i]}; judged by {name}"
                 notes.append(f"{name} [{ends[0]:.3g}, {ends[1]:.3g}]")
-            elif bounds.degenerate[i] and rule.basis in ("interval", "simultaneous", "gap"):
+            elif degenerate[i] and rule.basis in ("interval", "simultaneous", "gap"):
                 ends = (np.nan, np.nan)
             significant = None
             if rule.basis == "significance":
@@ -835,38 +847,40 @@ class _Margin:
                 if not self.confusion.weighted and flip_flop(count[others[i]], nobs[others[i]], count[at], nobs[at]):
                     notes.append("one more selected here and one fewer in the reference would reverse it (flip-flop)")
             elif rule.basis == "simultaneous":
-                significant = bool(rows.limit_pvalue[i] <= level)
-            verdict, reason = rule.judge(float(rows.values[i]), *ends, significant=significant)
-            if verdict is Verdict.CLEARED and rule.basis in ("interval", "simultaneous") and _is_absolute(metric):
+                significant = pvalues[i] <= level
+            verdict, reason = rule.judge(values[i], *ends, significant=significant)
+            if verdict is Verdict.CLEARED and rule.basis in ("interval", "simultaneous") and absolute:
                 if rule.maximum is not None and above(closed_high[i], rule.maximum):
                     verdict = Verdict.INCONCLUSIVE
                     reason = (
                         f"a gap of {closed_high[i]:.3f} is not excluded (Newcombe; BCa of an absolute gap ends too low)"
                     )
-            if rule.basis == "simultaneous" and not np.isnan(rows.limit_pvalue[i]) and verdict is not Verdict.CLEARED:
-                notes.append(f"{_ADJUSTMENTS[self.policy.multiplicity]} p = {rows.limit_pvalue[i]:.2g}")
+            if rule.basis == "simultaneous" and not isnan(pvalues[i]) and verdict is not Verdict.CLEARED:
+                notes.append(f"{_ADJUSTMENTS[self.policy.multiplicity]} p = {pvalues[i]:.2g}")
             rows.verdicts[i], rows.reasons[i] = verdict, "; ".join(filter(None, [reason, *notes]))
             if rows.calibrated[i].startswith(f"{verdict}:"):
                 rows.calibrated[i] = ""
 
     def _calibrated(self, rule: Rule, rows: _Rows, closed: Bounds, others: NDArray[np.intp], at: int) -> list[str]:
         """Return the verdict of the calibrated methods on each comparison that has a value, with the reason, in words."""
-        said, metric, values = [""] * others.size, rows.metric, rows.values
+        said, metric, values = [""] * others.size, rows.metric, rows.values.tolist()
         if rule.basis == "simultaneous" or not any(limit.metric == metric.name for limit in self._limits):
             return said
         strict = calibrated_rule(rule)
         level = (1 - self.policy.confidence_level) / 2
-        enough = meets_floors(metric, self.confusion, self._floors) & self.compared
-        low, high = absolute_bounds(*closed) if strict.absolute else closed
-        for i in np.flatnonzero(~np.isnan(values)):
-            if not (enough[others[i]] and enough[at]):
+        meets = meets_floors(metric, self.confusion, self._floors) & self.compared
+        enough = (meets[others] & meets[at]).tolist()
+        low, high = (end.tolist() for end in (absolute_bounds(*closed) if strict.absolute else closed))
+        for i, pvalue in enumerate(rows.limit_pvalue.tolist()):
+            if isnan(values[i]):
+                continue
+            if not enough[i]:
                 said[i] = f"{Verdict.INSUFFICIENT_DATA}: fewer than {_floor_list(self._floors, metric)}"
                 continue
-            pvalue = rows.limit_pvalue[i]
-            ends = float(low[i]), float(high[i])
-            verdict, reason = strict.judge(float(values[i]), *ends, significant=bool(pvalue <= level))
+            ends = low[i], high[i]
+            verdict, reason = strict.judge(values[i], *ends, significant=pvalue <= level)
             said[i] = f"{verdict}: {reason} [{ends[0]:.3f}, {ends[1]:.3f}]"
-            if not np.isnan(pvalue) and verdict is not Verdict.CLEARED:
+            if not isnan(pvalue) and verdict is not Verdict.CLEARED:
                 said[i] += f"; max-T p = {pvalue:.2g}"
         return said
 

@@ -27,7 +27,7 @@ from sklearn_ethiclens._calibrated import (
     rivals,
     stepwise_pvalues,
 )
-from sklearn_ethiclens._findings import Assessment, Finding, Headline, Reference
+from sklearn_ethiclens._findings import Assessment, Finding, Headline, Reference, new_finding
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import MISSING, show
 from sklearn_ethiclens.inference._gap_intervals import absolute_bounds
@@ -583,9 +583,7 @@ class _Margin:
             self._judge(rows, rule, bounds, others, at)
         return rows
 
-    def _comparison(
-        self, others: NDArray[np.intp], at: int
-    ) -> tuple[NDArray[np.intp], tuple[Confusion, ...], Floats]:
+    def _comparison(self, others: NDArray[np.intp], at: int) -> tuple[NDArray[np.intp], tuple[Confusion, ...], Floats]:
         """Return the compared groups, the pairs of leave-one-out tables with one group, and what these stand for."""
         index, weights = pair_leave_one_out(self.weights[0], others, at)
         further = [pair_leave_one_out(part, others, at)[1] for part in self.weights[1:]]
@@ -692,7 +690,7 @@ class _Margin:
     def _denominators(self, metric: Metric, groups: list[int], at: int | None) -> list[dict[str, Any]]:
         """Return what a metric divides by, for each group; metrics with the same denominators share it."""
         names = metric.denominators if self._known(metric) else ()
-        key = names, at, len(groups) > 1 and metric.kind
+        key = names, at, metric.kind, *groups[:1]
         if key not in self._counted:
             named = [(name, self.confusion.rows(name).astype(int).tolist()) for name in names]
             if at is None:
@@ -1014,7 +1012,7 @@ def _findings(rows: Sequence[_Rows], policy: Policy) -> list[Finding]:
             r.limit_pvalue.tolist() if r.limit_pvalue.size else repeat(float("nan"), len(r.groups)),
             r.calibrated or repeat("", len(r.groups)),
         )
-        found += [Finding(*row) for row in columns]
+        found += [new_finding(*row) for row in columns]
     return found
 
 

@@ -995,12 +995,7 @@ def _warn_of_undefined(found: Assessment) -> None:
     """Warn once of all undefined rates and comparisons, naming groups and empty denominators."""
     blank: dict[tuple[str, str], list[str]] = {}
     for f in found.findings:
-        if (
-            isnan(f.value)
-            and f.reason
-            and f.reason != "no labels"
-            and not f.reason.startswith(("left out", "unknown"))
-        ):
+        if isnan(f.value) and f.reason and f.reason != "no labels" and not f.reason.startswith(("left out", "unknown")):
             blank.setdefault((show(f.attribute), f.reason), []).append(f.metric)
     if blank:
         said = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from sklearn_ethiclens._calibrated import (
     stepwise_pvalues,
 )
 from sklearn_ethiclens._design_forms import global_test, rate_test
-from sklearn_ethiclens._findings import Assessment, Finding, Headline, Reference
+from sklearn_ethiclens._findings import Assessment, Finding, Headline, Reference, new_finding
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import MISSING, show
 from sklearn_ethiclens.inference._gap_intervals import absolute_bounds
@@ -69,6 +70,7 @@ POWER_GAP = 0.10  # the gap whose power is stated
 _JOINT_CELLS = 4096  # up to here one draw serves all attributes; beyond, each is drawn on its own
 _MANY_NUMBERS = 20  # more look like a measurement; 60 are refused at the door
 _BATCH_VALUES = 1 << 21  # replicates held at once, 16 MiB
+_TILE = 16  # groups whose replicates stay in the processor's cache from one metric to the next
 _ADJUSTMENTS = {"max-t": "max-T", "holm": "Holm", "bh": "Benjamini-Hochberg"}
 _COMPOSED = ("disparate_impact", "statistical_parity_difference", "equalized_odds_difference")
 
@@ -256,14 +258,16 @@ def _by_group(slots: Floats, n_outcomes: int) -> Floats:
     return np.moveaxis(slots.reshape(n_outcomes, 2, *slots.shape[1:]), (0, 1), (-2, -1))
 
 
-@dataclass
-class _Block:
-    """Replicates of consecutive groups, and of the references they are compared with."""
+@dataclass(frozen=True)
+class _Part:
+    """Of one metric and some groups, or their comparisons with one: all that intervals need but the replicates."""
 
-    groups: slice
-    replicates: Confusion
-    references: Mapping[int, Confusion]
-    pairs: dict[int, Any] = field(default_factory=dict)
+    metric: Metric
+    groups: NDArray[np.intp]
+    at: int | None
+    values: Floats
+    jackknife: Floats
+    weights: Floats
 
 
 class _Chosen:
@@ -287,16 +291,23 @@ class _Chosen:
             found[rate] = drawn[at, np.arange(at.size)], groups.start + at
         return found
 
-    def all_of(self, found: Sequence[Mapping[str, tuple[Floats, NDArray[np.intp]]]]) -> dict[str, list[int]]:
-        """Return by metric the groups other than the reference, of what was found of blocks in their order."""
-        chosen = {}
-        for name, rate in self._rates.items():
-            best, at = found[0][rate]
-            for further, there in (one[rate] for one in found[1:]):
-                at = np.where(further > best, there, at)
-                best = np.maximum(best, further)
-            chosen[name] = [int(g) for g in np.unique(at) if self._eligible[g] and g != self._at[name]]
-        return chosen
+    @staticmethod
+    def best_of(found: Sequence[Mapping[str, tuple[Floats, NDArray[np.intp]]]]) -> dict[str, tuple[Floats, Any]]:
+        """Return the same of what was found of groups in their order."""
+        merged: dict[str, tuple[Floats, Any]] = dict(found[0])
+        for one in found[1:]:
+            for rate, (further, there) in one.items():
+                best, at = merged[rate]
+                merged[rate] = np.maximum(best, further), np.where(further > best, there, at)
+        return merged
+
+    def all_of(self, found: Mapping[str, tuple[Floats, NDArray[np.intp]]]) -> dict[str, list[int]]:
+        """Return by metric the groups other than the reference, of what was found of all groups."""
+        at = {rate: np.unique(where) for rate, (_, where) in found.items()}
+        return {
+            name: [int(g) for g in at[rate] if self._eligible[g] and g != self._at[name]]
+            for name, rate in self._rates.items()
+        }
 
 
 class _Margin:
@@ -311,6 +322,7 @@ class _Margin:
         self.compared = self._compared()
         self._tested: dict[tuple[str, int], TwoProportionTestResult] = {}
         self._estimates: dict[str, Floats] = {}
+        self._counted: dict[Any, list[dict[str, Any]]] = {}
         self._powers: dict[int, dict[str, tuple[Floats, Floats]]] = {}
         wanted = dict.fromkeys(rate for name in settings.metrics for rate in METRICS[name].rates if rate != "f1")
         self._proportions = [rate for rate in wanted if tally.labelled or not RATES[rate].uses_labels]
@@ -347,12 +359,24 @@ class _Margin:
         references = self._replicates_of(source, sorted(compared_with))
         chosen = _Chosen(self, tested)
 
-        def look(number: int) -> tuple[dict[str, BootstrapBounds], Collected | None, dict[str, tuple[Floats, Any]]]:
-            groups = source.blocks[number]
-            replicates = self._confusion_of(source.tables(number), groups)
-            found = self._all_bounds(resampled, _Block(groups, replicates, references))
-            collected = self.evidence.collect(replicates, groups.start, references) if tested else None
-            return found, collected, chosen.of(replicates, groups)
+        step = max(1, _BATCH_VALUES // (max(1, len(resampled)) * self.policy.n_resamples))
+        spare: list[Floats] = []  # fresh memory for every block would cost as much as the arithmetic
+
+        def look(number: int) -> tuple[list[dict[str, BootstrapBounds]], list[Collected], dict[str, Any]]:
+            block, tables = source.blocks[number], source.tables(number)
+            found, collected, best = [], [], []
+            for groups in _cut(block, step):
+                parts = self._parts(resampled, groups)
+                rows = self._room(parts, spare)
+                for tile in _cut(groups, _TILE):
+                    replicates = self._confusion_of(tables[tile.start - block.start : tile.stop - block.start], tile)
+                    self._fill(rows, parts, tile, replicates, references)
+                    if tested:
+                        collected.append(self.evidence.collect(replicates, tile.start, references))
+                    best.append(chosen.of(replicates, tile))
+                found.append(self._bounds_of(parts, rows))
+                spare.append(rows)
+            return found, collected, chosen.best_of(best)
 
         n_jobs = self.settings.n_jobs
         if n_jobs in (None, 1) or whole:
@@ -362,13 +386,12 @@ class _Margin:
                 delayed(look)(number) for number in range(len(source.blocks))
             )
         for metric in resampled:
-            columns = zip(*(found[metric.name] for found, _, _ in looked if metric.name in found), strict=True)
-            self.bounds[metric.name] = BootstrapBounds(*map(np.concatenate, columns))
+            parts = (part[metric.name] for found, _, _ in looked for part in found if metric.name in part)
+            self.bounds[metric.name] = BootstrapBounds(*map(np.concatenate, zip(*parts, strict=True)))
         if tested:
-            for _, collected, _ in looked:
-                assert collected is not None
+            for collected in (one for _, several, _ in looked for one in several):
                 self.evidence.add(collected)
-            self._fold_rivals(source, chosen.all_of([best for _, _, best in looked]))
+            self._fold_rivals(source, chosen.all_of(chosen.best_of([best for _, _, best in looked])))
         del self.jackknife
 
     def _confusion_of(self, tables: Floats, groups: Any) -> Confusion:
@@ -494,30 +517,77 @@ class _Margin:
             bounds[metric.name] = self._closed_bounds(metric, values) if closed else _no_bounds(values.size)
         return bounds
 
-    def _all_bounds(self, metrics: Sequence[Metric], block: _Block) -> dict[str, BootstrapBounds]:
-        """Return the intervals of metrics, many at a time: small arrays would cost more than sorting."""
-        bounds: dict[str, BootstrapBounds] = {}
-        waiting: list[tuple[str, Floats, Floats, Floats, Floats, Floats | None]] = []
-        held = 0
+    def _parts(self, metrics: Sequence[Metric], groups: slice) -> list[_Part]:
+        """Return what intervals of metrics of some groups need but the replicates."""
+        parts, inside = [], np.arange(groups.start, groups.stop)
+        pairs: dict[int, tuple[NDArray[np.intp], tuple[Confusion, ...], Floats]] = {}
         for metric in metrics:
             if metric.kind == "group":
-                values, weights = self._values(metric)[block.groups], self.weights[:, block.groups]
-                replicates, jackknife = (block.replicates,), (self.jackknife.take(block.groups),)
-            else:
-                at = self._reference_of(metric)
-                replicates, jackknife, weights = self._comparison(block, at)
-                start, stop = (place - (place > at) for place in (block.groups.start, block.groups.stop))
-                values = self._values(metric)[start:stop]
-                if not values.size:
-                    continue
-            left_out = metric.function(*jackknife)
-            part = metric.name, values, metric.function(*replicates), left_out, weights, self._bend(metric, left_out)
-            waiting.append(part)
-            held += part[2].size
-            if held > _BATCH_VALUES:
-                bounds |= self._batch(waiting)
-                waiting, held = [], 0
-        return bounds | (self._batch(waiting) if waiting else {})
+                left_out = metric.function(self.jackknife.take(groups))
+                values, weights = self._values(metric)[groups], self.weights[:, groups]
+                parts.append(_Part(metric, inside, None, values, left_out, weights))
+                continue
+            at = self._reference_of(metric)
+            if at not in pairs:
+                pairs[at] = self._comparison(inside[inside != at], at)
+            others, jackknife, weights = pairs[at]
+            values = self._values(metric)[others - (others > at)]
+            if values.size:
+                parts.append(_Part(metric, others, at, values, metric.function(*jackknife), weights))
+        return parts
+
+    def _room(self, parts: Sequence[_Part], spare: list[Floats]) -> Floats:
+        """Return room for the replicates of parts, in memory that has been used before where there is enough of it."""
+        shape = sum(part.values.size for part in parts), self.policy.n_resamples
+        rows = spare.pop() if spare else np.empty(shape)
+        return rows[: shape[0]] if len(rows) >= shape[0] else np.empty(shape)
+
+    def _fill(
+        self,
+        rows: Floats,
+        parts: Sequence[_Part],
+        tile: slice,
+        replicates: Confusion,
+        references: Mapping[int, Confusion],
+    ) -> None:
+        """Write the replicates of all parts of a few groups into their rows, in ascending order."""
+        start, own = 0, {part.at: replicates for part in parts}
+        for part in parts:
+            first, stop = part.groups.searchsorted([tile.start, tile.stop])
+            if stop - first < tile.stop - tile.start and own[part.at] is replicates:  # without the reference itself
+                own[part.at] = replicates.take(part.groups[first:stop] - tile.start)
+            with_reference = () if part.at is None else (references[part.at],)
+            out = rows[start + first : start + stop]
+            out[:] = part.metric.function(own[part.at], *with_reference)
+            out.sort(axis=1)
+            start += part.values.size
+
+    def _bounds_of(self, parts: Sequence[_Part], rows: Floats) -> dict[str, BootstrapBounds]:
+        """Return the intervals of parts, all at a time: small arrays would cost more than sorting."""
+        if not parts:
+            return {}
+        sizes = [part.values.size for part in parts]
+        shape = sum(sizes), max(part.jackknife.shape[1] for part in parts)
+        jackknife = np.zeros(shape)
+        weights = np.zeros((len(self.weights), *shape))  # shorter rows end in deletions without weight
+        for start, part in zip(np.cumsum([0, *sizes]), parts, strict=False):
+            block = slice(start, start + part.values.size), slice(part.jackknife.shape[1])
+            jackknife[block], weights[(slice(None), *block)] = part.jackknife, part.weights
+        bends = [bend for bend in map(self._bend, parts) if bend is not None]
+        bounds = bootstrap_bounds(
+            np.concatenate([part.values for part in parts]),
+            rows,
+            jackknife,
+            weights[0],
+            moments=weights[1:] if len(weights) > 1 else None,
+            bend=np.concatenate(bends) if bends else None,
+            confidence_level=self.policy.confidence_level,
+            method="percentile" if self.policy.method == "percentile" else "bca",
+            ordered=True,
+        )
+        columns = [np.split(column, np.cumsum(sizes)[:-1]) for column in bounds]
+        names = [part.metric.name for part in parts]
+        return {name: BootstrapBounds(*column) for name, *column in zip(names, *columns, strict=True)}
 
     def _closed_bounds(self, metric: Metric, values: Floats) -> BootstrapBounds:
         """Return the closed-form intervals of a metric, none where it is undefined."""
@@ -530,8 +600,8 @@ class _Margin:
         low, high = (np.where(blank, np.nan, end) for end in bounds)
         return BootstrapBounds(low, high, np.ones(values.size), no, no)
 
-    def _bend(self, metric: Metric, left_out: Floats) -> Floats | None:
-        """Return the acceleration by units of a survey design, from the values with less in each cell; None without one."""
+    def _bend(self, part: _Part) -> Floats | None:
+        """Return the acceleration by units of a survey design, None without one."""
         design = self.tally.design
         if design is None or design.units is None:
             return None
@@ -540,39 +610,14 @@ class _Margin:
         removed = np.ones(rows.shape)  # from each cell: a row, or one of mean weight
         if self.tally.weights is not None:
             removed = self.tally.counts.reshape(rows.shape) / rows
+        left_out = part.jackknife
         moved = left_out[:, -1:] - left_out[:, :-1]  # the last is of a row elsewhere: the value itself
         gradients = np.zeros((len(moved), *rows.shape))
-        at = None if metric.kind == "group" else self._reference_of(metric)
-        groups = np.arange(len(moved)) if at is None else self._others(at)
-        each = np.arange(len(moved))
-        gradients[each, groups] = moved[:, :n_slots]
-        if at is not None:
-            gradients[:, at] = moved[:, n_slots:]
+        gradients[np.arange(len(moved)), part.groups] = moved[:, :n_slots]
+        if part.at is not None:
+            gradients[:, part.at] = moved[:, n_slots:]
         gradients /= np.where(removed > 0, removed, 1.0)
         return unit_acceleration(*design.units, gradients.reshape(len(moved), -1).T)
-
-    def _batch(
-        self, parts: Sequence[tuple[str, Floats, Floats, Floats, Floats, Floats | None]]
-    ) -> dict[str, BootstrapBounds]:
-        names, sizes = [part[0] for part in parts], [part[1].size for part in parts]
-        shape = sum(sizes), max(part[3].shape[1] for part in parts)
-        jackknife = np.zeros(shape)
-        weights = np.zeros((len(self.weights), *shape))  # shorter rows end in deletions without weight
-        for start, (_, values, _, left_out, stands_for, _) in zip(np.cumsum([0, *sizes]), parts, strict=False):
-            block = slice(start, start + values.size), slice(left_out.shape[1])
-            jackknife[block], weights[(slice(None), *block)] = left_out, stands_for
-        bounds = bootstrap_bounds(
-            np.concatenate([part[1] for part in parts]),
-            np.concatenate([part[2] for part in parts]),  # a copy, which the intervals may sort
-            jackknife,
-            weights[0],
-            moments=weights[1:] if len(weights) > 1 else None,
-            bend=None if parts[0][5] is None else np.concatenate([part[5] for part in parts if part[5] is not None]),
-            confidence_level=self.policy.confidence_level,
-            method="percentile" if self.policy.method == "percentile" else "bca",
-        )
-        columns = [np.split(column, np.cumsum(sizes)[:-1]) for column in bounds]
-        return {name: BootstrapBounds(*column) for name, *column in zip(names, *columns, strict=True)}
 
     def _assess_groups(self, metric: Metric) -> _Rows:
         n_groups = len(self.labels)
@@ -591,21 +636,11 @@ class _Margin:
             self._judge(rows, rule, bounds, others, at)
         return rows
 
-    def _comparison(self, block: _Block, at: int) -> Any:
-        """Return the pairs of replicates and of leave-one-out tables of a block's comparisons with one group; kept."""
-        groups = np.arange(block.groups.start, block.groups.stop)
-        others = groups[groups != at]
-        if at not in block.pairs:
-            index, weights = pair_leave_one_out(self.weights[0], others, at)
-            further = [pair_leave_one_out(part, others, at)[1] for part in self.weights[1:]]
-            alone = others.size == groups.size
-            own = block.replicates if alone else block.replicates.take(others - block.groups.start)
-            block.pairs[at] = (
-                (own, block.references[at]),
-                (self.jackknife.take(index[0]), self.jackknife.take(index[1])),
-                np.stack([weights, *further]),
-            )
-        return block.pairs[at]
+    def _comparison(self, others: NDArray[np.intp], at: int) -> tuple[NDArray[np.intp], tuple[Confusion, ...], Floats]:
+        """Return the compared groups, the pairs of leave-one-out tables with one group, and what these stand for."""
+        index, weights = pair_leave_one_out(self.weights[0], others, at)
+        further = [pair_leave_one_out(part, others, at)[1] for part in self.weights[1:]]
+        return others, tuple(map(self.jackknife.take, index)), np.stack([weights, *further])
 
     def _others(self, at: int) -> NDArray[np.intp]:
         groups = np.arange(len(self.labels), dtype=np.intp)
@@ -664,7 +699,7 @@ class _Margin:
         drawn = "percentile" if self.policy.method == "percentile" else "BCa"
         drawn += "" if self.tally.design is None else f", {self.tally.design.kind}"
         method = self.methods.get(metric.name, drawn)
-        methods: list[str | None] = [None if nan else method for nan in np.isnan(bounds.low)]
+        methods: list[str | None] = [None if nan else method for nan in np.isnan(bounds.low).tolist()]
         reasons, problems = [""] * size, [None] * size  # type: list[str], list[Verdict | None]
         if not self._known(metric):
             reasons, problems = ["no labels"] * size, [Verdict.INSUFFICIENT_DATA] * size
@@ -692,12 +727,7 @@ class _Margin:
         descriptive: list[Verdict | None] = [None] * size
         if not self._known(metric):
             descriptive = [Verdict.INSUFFICIENT_DATA] * size
-        named = [(name, self.confusion.rows(name).tolist()) for name in metric.denominators if self._known(metric)]
         total = self.total.astype(int).tolist()
-        if at is None:
-            denominators: list[dict[str, Any]] = [{name: int(count[g]) for name, count in named} for g in groups]
-        else:
-            denominators = [{name: (int(count[g]), int(count[at])) for name, count in named} for g in groups]
         return _Rows(
             metric,
             self.attributes,
@@ -712,7 +742,7 @@ class _Margin:
             problems,
             [total[g] for g in groups],
             [None if at is None else total[at]] * size,
-            denominators,
+            self._denominators(metric, groups, at),
         )
 
     def _no_interval(self, metric: Metric) -> str:
@@ -720,6 +750,18 @@ class _Margin:
         if self.policy.method == "auto" and not has_closed_form(metric):
             return "no closed form with a survey design"
         return "the design gives it no variance, as when all rows lie in one unit: no interval"
+
+    def _denominators(self, metric: Metric, groups: list[int], at: int | None) -> list[dict[str, Any]]:
+        """Return what a metric divides by, for each group; metrics with the same denominators share it."""
+        names = metric.denominators if self._known(metric) else ()
+        key = names, at, metric.kind, *groups[:1]
+        if key not in self._counted:
+            named = [(name, self.confusion.rows(name).astype(int).tolist()) for name in names]
+            if at is None:
+                self._counted[key] = [{name: count[g] for name, count in named} for g in groups]
+            else:
+                self._counted[key] = [{name: (count[g], count[at]) for name, count in named} for g in groups]
+        return self._counted[key]
 
     def _undefined(self, metric: Metric, group: int, at: int | None) -> tuple[Verdict, str]:
         if at is not None and not self.compared[group]:
@@ -785,9 +827,9 @@ class _Margin:
             both = np.stack([np.atleast_1d(result.pvalue) for result in results])
             with np.errstate(divide="ignore"):  # p = 1
                 pvalue = -np.expm1(len(results) * np.log1p(-both.min(0)))
-            names = [None if np.isnan(p) else "sidak" for p in pvalue]
+            names = [None if nan else "sidak" for nan in np.isnan(pvalue).tolist()]
         pvalue = np.where(self.compared[others], pvalue, np.nan)
-        return pvalue, [None if nan else name for nan, name in zip(np.isnan(pvalue), names, strict=True)]
+        return pvalue, [None if nan else name for nan, name in zip(np.isnan(pvalue).tolist(), names, strict=True)]
 
     def _power(self, metric: Metric, others: NDArray[np.intp], at: int) -> tuple[Floats, Floats]:
         """Return the power for a gap of 10 points and the gap detected with 80% power; the weaker of two rates."""
@@ -848,7 +890,7 @@ class _Margin:
     # ---------------------------------------------------------------------------------------------------------- verdicts
     def _judge(self, rows: _Rows, rule: Rule, bounds: BootstrapBounds, others: NDArray[np.intp], at: int) -> None:
         """Fill in verdicts and reasons: no labels, then 0/0, then floors, then no interval, then the rule."""
-        low, high = rows.low, rows.high
+        low, high, values = rows.low.tolist(), rows.high.tolist(), rows.values.tolist()
         metric = rows.metric
         if self._known(metric) and has_closed_form(metric):
             (closed_low, closed_high), name = closed_form(
@@ -859,19 +901,22 @@ class _Margin:
             name = ""
         one_rate = len(metric.rates) == 1 and is_of_rates(metric)
         level = (1 - self.policy.confidence_level) / 2
-        rows.limit_pvalue = np.array([self.limit_pvalues.get((metric.name, int(g)), np.nan) for g in others])
+        pvalues = [self.limit_pvalues.get((metric.name, g), np.nan) for g in others.tolist()]
+        rows.limit_pvalue = np.array(pvalues)
         rows.calibrated = self._calibrated(rule, rows, Bounds(closed_low, closed_high), others, at)
+        absolute, degenerate = _is_absolute(metric), bounds.degenerate.tolist()
+        closed_low, closed_high = closed_low.tolist(), closed_high.tolist()
         for i, problem in enumerate(rows.problems):
             if problem is not None:
                 rows.verdicts[i] = problem
                 continue
-            ends = (float(low[i]), float(high[i]))
+            ends = low[i], high[i]
             notes = [rows.reasons[i]]
-            if bounds.degenerate[i] and rule.basis in ("interval", "simultaneous", "gap") and one_rate and name:
-                ends = (float(closed_low[i]), float(closed_high[i]))
+            if degenerate[i] and rule.basis in ("interval", "simultaneous", "gap") and one_rate and name:
+                ends = closed_low[i], closed_high[i]
                 rows.methods[i] = f"{rows.methods[i]}; judged by {name}"
                 notes.append(f"{name} [{ends[0]:.3g}, {ends[1]:.3g}]")
-            elif bounds.degenerate[i] and rule.basis in ("interval", "simultaneous", "gap"):
+            elif degenerate[i] and rule.basis in ("interval", "simultaneous", "gap"):
                 ends = (np.nan, np.nan)
             significant = None
             if rule.basis == "significance":
@@ -880,38 +925,40 @@ class _Margin:
                 if not self.confusion.weighted and flip_flop(count[others[i]], nobs[others[i]], count[at], nobs[at]):
                     notes.append("one more selected here and one fewer in the reference would reverse it (flip-flop)")
             elif rule.basis == "simultaneous":
-                significant = bool(rows.limit_pvalue[i] <= level)
-            verdict, reason = rule.judge(float(rows.values[i]), *ends, significant=significant)
-            if verdict is Verdict.CLEARED and rule.basis in ("interval", "simultaneous") and _is_absolute(metric):
+                significant = pvalues[i] <= level
+            verdict, reason = rule.judge(values[i], *ends, significant=significant)
+            if verdict is Verdict.CLEARED and rule.basis in ("interval", "simultaneous") and absolute:
                 if rule.maximum is not None and above(closed_high[i], rule.maximum):
                     verdict = Verdict.INCONCLUSIVE
                     reason = (
                         f"a gap of {closed_high[i]:.3f} is not excluded (Newcombe; BCa of an absolute gap ends too low)"
                     )
-            if rule.basis == "simultaneous" and not np.isnan(rows.limit_pvalue[i]) and verdict is not Verdict.CLEARED:
-                notes.append(f"{_ADJUSTMENTS[self.policy.multiplicity]} p = {rows.limit_pvalue[i]:.2g}")
+            if rule.basis == "simultaneous" and not isnan(pvalues[i]) and verdict is not Verdict.CLEARED:
+                notes.append(f"{_ADJUSTMENTS[self.policy.multiplicity]} p = {pvalues[i]:.2g}")
             rows.verdicts[i], rows.reasons[i] = verdict, "; ".join(filter(None, [reason, *notes]))
             if rows.calibrated[i].startswith(f"{verdict}:"):
                 rows.calibrated[i] = ""
 
     def _calibrated(self, rule: Rule, rows: _Rows, closed: Bounds, others: NDArray[np.intp], at: int) -> list[str]:
         """Return the verdict of the calibrated methods on each comparison that has a value, with the reason, in words."""
-        said, metric, values = [""] * others.size, rows.metric, rows.values
+        said, metric, values = [""] * others.size, rows.metric, rows.values.tolist()
         if rule.basis == "simultaneous" or not any(limit.metric == metric.name for limit in self._limits):
             return said
         strict = calibrated_rule(rule)
         level = (1 - self.policy.confidence_level) / 2
-        enough = meets_floors(metric, self.confusion, self._floors) & self.compared
-        low, high = absolute_bounds(*closed) if strict.absolute else closed
-        for i in np.flatnonzero(~np.isnan(values)):
-            if not (enough[others[i]] and enough[at]):
+        meets = meets_floors(metric, self.confusion, self._floors) & self.compared
+        enough = (meets[others] & meets[at]).tolist()
+        low, high = (end.tolist() for end in (absolute_bounds(*closed) if strict.absolute else closed))
+        for i, pvalue in enumerate(rows.limit_pvalue.tolist()):
+            if isnan(values[i]):
+                continue
+            if not enough[i]:
                 said[i] = f"{Verdict.INSUFFICIENT_DATA}: fewer than {_floor_list(self._floors, metric)}"
                 continue
-            pvalue = rows.limit_pvalue[i]
-            ends = float(low[i]), float(high[i])
-            verdict, reason = strict.judge(float(values[i]), *ends, significant=bool(pvalue <= level))
+            ends = low[i], high[i]
+            verdict, reason = strict.judge(values[i], *ends, significant=pvalue <= level)
             said[i] = f"{verdict}: {reason} [{ends[0]:.3f}, {ends[1]:.3f}]"
-            if not np.isnan(pvalue) and verdict is not Verdict.CLEARED:
+            if not isnan(pvalue) and verdict is not Verdict.CLEARED:
                 said[i] += f"; max-T p = {pvalue:.2g}"
         return said
 
@@ -951,6 +998,11 @@ class _Margin:
                 f"{name}: {self.tally.n_rows} rows for {len(self.labels)} cells; at least {advised} are advised"
             )
         return notes
+
+
+def _cut(groups: slice, size: int) -> list[slice]:
+    """Return consecutive groups a few at a time."""
+    return [slice(k, min(k + size, groups.stop)) for k in range(groups.start, groups.stop, size)]
 
 
 def _stacked(single: Sequence[Confusion], rate: str) -> tuple[Floats, Floats]:
@@ -1040,7 +1092,7 @@ def _findings(rows: Sequence[_Rows], policy: Policy) -> list[Finding]:
             r.limit_pvalue.tolist() if r.limit_pvalue.size else repeat(float("nan"), len(r.groups)),
             r.calibrated or repeat("", len(r.groups)),
         )
-        found += [Finding(*row) for row in columns]
+        found += [new_finding(*row) for row in columns]
     return found
 
 

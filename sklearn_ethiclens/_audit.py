@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import combinations
+from math import isnan
 from pathlib import Path
 from typing import Any, Literal, overload
 from warnings import warn
@@ -1029,12 +1030,7 @@ def _warn_of_undefined(found: Assessment) -> None:
     """Warn once of all undefined rates and comparisons, naming groups and empty denominators."""
     blank: dict[tuple[str, str], list[str]] = {}
     for f in found.findings:
-        if (
-            np.isnan(f.value)
-            and f.reason
-            and f.reason != "no labels"
-            and not f.reason.startswith(("left out", "unknown"))
-        ):
+        if isnan(f.value) and f.reason and f.reason != "no labels" and not f.reason.startswith(("left out", "unknown")):
             blank.setdefault((show(f.attribute), f.reason), []).append(f.metric)
     if blank:
         said = [

@@ -218,8 +218,10 @@ def _compare(
     function = log_ratio if limit.scale == "ratio" else rate_difference
     value, error = function(*own, *other)
     with np.errstate(divide="ignore", invalid="ignore"):
-        drawn: Floats = sign * (value - estimate) / error
-    return drawn
+        value -= estimate  # in place: memory costs as much as the arithmetic
+        value *= sign
+        value /= error
+    return value
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, make_dataclass
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,21 @@ class Finding:
         reason = f" ({self.reason})" if self.reason else ""
         value = "undefined" if np.isnan(self.value) else f"{self.value:.3f}"
         return f"{self.metric} of {where}{against}: {value}{interval}{verdict}{reason}"
+
+
+_Draft: Any = make_dataclass("_Draft", [(field.name, Any) for field in fields(Finding)], slots=True)
+
+
+def new_finding(*values: Any) -> Finding:
+    """Return a finding with these values of all fields, in their order; some times faster than the class itself.
+
+    A frozen class sets each field by way of ``object.__setattr__``. One that is not frozen, with the same fields, is
+    filled first and then becomes a finding.
+    """
+    draft = _Draft(*values)
+    draft.__class__ = Finding
+    finding: Finding = draft
+    return finding
 
 
 @dataclass(frozen=True, slots=True)

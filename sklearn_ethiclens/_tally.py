@@ -556,7 +556,8 @@ class Tally:
         if unknown or not attributes:
             raise ValueError(f"attributes must be among {listing(self.attributes)}; got {listing(list(attributes))}.")
         where = [self.attributes.index(name) for name in attributes]
-        keys = [tuple(group[i] for i in where) for group in self.groups]
+        columns = list(zip(*self.groups, strict=True))
+        keys = list(zip(*(columns[i] for i in where), strict=True)) if columns else []
         ordered = {key: i for i, key in enumerate(_reorder(keys))}
         position = np.array([ordered[key] for key in keys], dtype=np.intp)
         counts = np.zeros((len(ordered), *self.counts.shape[1:]), dtype=self.counts.dtype)
@@ -748,8 +749,10 @@ def _ranks(values: Sequence[Any]) -> dict[Any, int]:
 def _reorder(groups: Iterable[Group]) -> list[Group]:
     """Return distinct groups in canonical order of their values, the first attribute first."""
     groups = list(dict.fromkeys(groups))
-    ranks = [_ranks(values) for values in zip(*groups, strict=True)]
-    return sorted(groups, key=lambda group: tuple(rank[value] for rank, value in zip(ranks, group, strict=True)))
+    columns = list(zip(*groups, strict=True))
+    ranks = [[rank[value] for value in values] for values, rank in zip(columns, map(_ranks, columns), strict=True)]
+    places = list(zip(*ranks, strict=True))
+    return [groups[i] for i in sorted(range(len(groups)), key=places.__getitem__)]
 
 
 # --------------------------------------------------------------------------------------------------------- counting

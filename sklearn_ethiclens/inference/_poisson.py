@@ -29,7 +29,7 @@ class _Inverse:
     in a hundred, the digits that follow decide: the law is exact to the resolution of a double.
     """
 
-    def __init__(self, mean: int) -> None:
+    def __init__(self, mean: int, kind: Any = np.int16) -> None:
         reach = 10 * np.sqrt(mean) + 40  # what lies outside has a probability below the resolution of a double
         self._first = max(0, int(mean - reach))
         steps = np.arange(self._first, int(mean + reach) + 1)
@@ -37,14 +37,15 @@ class _Inverse:
         places = self._steps * (1 << _BITS)
         starts = np.minimum(np.ceil(places).astype(np.intp), 1 << _BITS)
         lengths = np.diff(np.concatenate([[0], starts, [1 << _BITS]]))
-        self._values = np.repeat(self._first + np.arange(lengths.size, dtype=np.int16), lengths)
+        values = self._first + np.arange(lengths.size)
+        self._values = np.repeat(values.astype(kind), lengths)
         self._values[np.floor(places[places < starts]).astype(np.intp)] = -1
 
     def draw(self, out: NDArray[Any], generator: np.random.Generator) -> None:
         """Fill a row with draws."""
         numbers = generator.bit_generator.random_raw(-(-out.size // 4)).view(np.uint16)[: out.size]
         places = numbers >> (16 - _BITS)
-        out[:] = self._values.take(places)
+        self._values.take(places, out=out, mode="clip")  # no place is outside, and "raise" would buffer
         (unsure,) = (out < 0).nonzero()
         exact = (places[unsure] + generator.random(unsure.size)) / (1 << _BITS)
         out[unsure] = self._first + self._steps.searchsorted(exact, side="right")
@@ -101,7 +102,7 @@ class PoissonTables:
                 cell[:] = generator.poisson(mean, size=self.n_resamples)
                 continue
             if mean not in self._inverses:
-                self._inverses[mean] = _Inverse(mean)
+                self._inverses[mean] = _Inverse(mean, self._whole)
             self._inverses[mean].draw(cell, generator)
         return out
 

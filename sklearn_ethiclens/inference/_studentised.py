@@ -72,4 +72,8 @@ def rate_difference(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> Estimates
 
 def smoothed_variance(x: Floats, n: Floats) -> Floats:
     """Return the variance of a rate with half a success and half a failure added."""
-    return (x + 0.5) * (n - x + 0.5) / ((n + 1) ** 2 * n)
+    variance, most = x + 0.5, n - x
+    most += 0.5
+    variance *= most
+    variance /= (n + 1) ** 2 * n
+    return variance

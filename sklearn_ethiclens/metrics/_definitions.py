@@ -167,6 +167,10 @@ def _generalized_entropy(c: Confusion, alpha: float = 1.0) -> Floats:
     return np.where(np.isfinite(value), value, np.nan)
 
 
+def _theil_index(c: Confusion) -> Floats:
+    return c.computed("theil_index", _generalized_entropy)
+
+
 def _rate(name: str) -> Callable[[Confusion], Floats]:
     return lambda c: c.rate(name)
 
@@ -283,7 +287,7 @@ def _named_entries() -> list[Metric]:
         Metric(
             "theil_index",
             "group",
-            _generalized_entropy,
+            _theil_index,
             "2 ln2 fp / (n mu) - ln mu, mu = (n + fp - fn) / n, of the benefit y_pred - y_true + 1",
             benefit,
             0,
@@ -399,7 +403,7 @@ def _named_entries() -> list[Metric]:
         Metric(
             "theil_index_difference",
             "pair",
-            lambda a, b: difference(_generalized_entropy(a), _generalized_entropy(b)),
+            lambda a, b: difference(_theil_index(a), _theil_index(b)),
             "theil_index of the group minus that of the reference",
             benefit,
             -np.inf,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,6 +127,12 @@ class Confusion:
                 self._kept[key] = np.true_divide(self.count(rate.numerator), self.count(rate.denominator))
         return self._kept[key]
 
+    def computed(self, name: str, function: Callable[[Confusion], Floats]) -> Floats:
+        """Return what a function makes of each table, of shape (...), computed once under this name."""
+        if name not in self._kept:
+            self._kept[name] = function(self)
+        return self._kept[name]
+
     @property
     def weighted(self) -> bool:
         """Whether the counts are sums of weights."""
@@ -187,6 +194,9 @@ class _Taken(Confusion):
         if name not in self._kept:
             self._kept[name] = self._source.rate(name)[self._index]
         return self._kept[name]
+
+    def computed(self, name: str, function: Callable[[Confusion], Floats]) -> Floats:
+        return self._source.computed(name, function)[self._index]
 
     @property
     def weighted(self) -> bool:

@@ -167,7 +167,8 @@ def _by_attribute(audit: Any, attributes: tuple[str, ...], rates: Any, key: str,
     drawn = sorted((f for f in shown if not is_left_out(f)), key=lambda f: order[f.metric])
     judged = [f for f in drawn if f.threshold is not None]
     main = judged or [f for f in drawn if f.metric == "disparate_impact"]
-    others = [f for f in drawn if f not in main]
+    apart = set(map(id, main))  # comparing findings with each other would take the square of their number
+    others = [f for f in drawn if id(f) not in apart]
     cut = 0
     if len({who_of(f) for f in drawn}) > MANY:
         flagged = {who_of(f) for f in drawn if f.verdict is Verdict.FLAGGED}

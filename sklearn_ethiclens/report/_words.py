@@ -362,7 +362,8 @@ def _by_attribute(audit: Any, attributes: tuple[str, ...], rates: Any) -> Sectio
     key = key_of(attributes)
     reference = next(r for r in audit.references if r.attribute == key)
     found = [f for f in audit.findings if f.attribute == key and metric_kind(f.metric) != "group"]
-    shown = [f for f in found if f.metric in shown_metrics(audit, found) and assessed(f)]
+    metrics = set(shown_metrics(audit, found))
+    shown = [f for f in found if f.metric in metrics and assessed(f)]
     table, left_out = _comparisons(audit, shown)
     parts: list[Part] = [Paragraph(reference_line(reference, audit.policy, len(rates[show(key)])))]
     parts += [groups_table(audit, show(key), rates), *map(Paragraph, undefined_rates(show(key), rates))]

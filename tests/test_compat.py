@@ -1201,3 +1201,16 @@ def test_any_audit_can_be_written_in_the_layout(run, loans, tmp_path):
     found = json.loads(target.read_text(encoding="utf-8"))
     assert found["provenance"]["policy"] == "glassalpha"
     assert found["individual_fairness"]["reasons"]["matched_pairs"] == "not asked for"
+
+
+def test_a_value_that_anchors_blow_up_is_named_in_short(tmp_path):
+    lines = ["data: &a [x, x, x, x, x, x, x, x, x]"]
+    lines += [
+        f"k{i}: &{b} [{', '.join([f'*{a}'] * 9)}]"
+        for i, (a, b) in enumerate(zip("abcdefghij", "bcdefghijk", strict=True))
+    ]
+    path = tmp_path / "c.yaml"
+    path.write_text("\n".join([*lines, "metrics: *k", ""]), encoding="utf-8")  # 9**11 texts if written out
+    with pytest.raises(ValueError, match="metrics must hold the keys") as caught:
+        load_config(path)
+    assert len(str(caught.value)) < 3000

@@ -10,6 +10,7 @@ from itertools import pairwise
 from math import isfinite
 from os import PathLike
 from pathlib import Path
+from reprlib import Repr
 from typing import Any, NamedTuple
 
 from sklearn_ethiclens._frames import SUFFIXES
@@ -507,6 +508,10 @@ def _unknown(here: str, schema: Mapping[str, Any], path: str) -> str:
     )
 
 
+_SHORT = Repr()
+_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict, _SHORT.maxstring, _SHORT.maxother = 3, 8, 8, 60, 60
+
+
 def _said(value: Any) -> str:
     """Return what was found, cut short, with its type in the words of YAML."""
     kinds = {
@@ -517,7 +522,7 @@ def _said(value: Any) -> str:
         list: "a list",
         dict: "a mapping",
     }
-    text = repr(value)
+    text = _SHORT.repr(value)  # never all of it: anchors let a small file hold a huge value
     return f"{text if len(text) <= 60 else text[:57] + '...'} ({kinds.get(type(value), type(value).__name__)})"
 
 

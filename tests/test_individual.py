@@ -662,7 +662,7 @@ def test_memory_grows_with_rows_not_with_pairs():
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 700  # MB, where n x n takes 7,200
+    assert int(done.stdout) < 1000  # MB, where n x n takes 7,200
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import json
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from itertools import pairwise
@@ -209,7 +209,7 @@ def audit(
     with one_line_errors():
         states, shown = _states(fail_on), None if preset is None else get_preset(preset)
         chosen = get_policy(policy or (shown and shown.policy) or "ethiclens")
-        files = _Files(json_file, html_file, pdf_file, markdown_file, card_file, sheet_file)
+        files = _Files(json_file, html_file, pdf_file, markdown_file, card_file, sheet_file, compat_file)
         started = time.perf_counter()
         combinations: Any = int(intersections) if intersections and intersections.isdecimal() else intersections
         audits, documents = [], []
@@ -881,10 +881,24 @@ class _Files:
     markdown: Path | None
     model_card: Path | None
     datasheet: Path | None
+    compat: Path | None = None  # written apart, as audits of a configuration have more to say
 
     def __post_init__(self) -> None:
+        """Say before the work is done what could not be written after it."""
+        seen: dict[Path, str] = {}
+        for part in fields(self):
+            path, option = getattr(self, part.name), _option(part.name)
+            if path is None or (option == "--json" and path == "-"):
+                continue
+            if str(path) in ("", ".", "-") or Path(path).is_dir():
+                what = "a folder" if Path(path).is_dir() else "no name of a file"
+                also = "; - is known to --json alone" if str(path) == "-" else ""
+                raise ValueError(f"{option} must name a file to write; got {str(path)!r}, {what}{also}.")
+            first = seen.setdefault(Path(path).resolve(), option)
+            if first != option:
+                raise ValueError(f"{first} and {option} name the same file, {path}: one would overwrite the other.")
         if self.pdf is not None:
-            load_weasyprint()  # says what is missing before the work is done
+            load_weasyprint()
 
     def write(self, audits: Sequence[Audit]) -> None:
         """Write each file, all audits in it."""
@@ -902,6 +916,10 @@ class _Files:
         for name in ("markdown", "model_card", "datasheet"):
             if (path := getattr(self, name)) is not None:
                 write_whole(path, _encoded("\n".join(one.report(name) for one in audits)))
+
+
+def _option(name: str) -> str:
+    return "--compat-json" if name == "compat" else f"--{name.replace('_', '-')}"
 
 
 def _encoded(text: str) -> bytes:

@@ -309,6 +309,28 @@ def test_markdown_files_are_what_the_audit_says(run, predictions, tmp_path):
         assert files[option].read_text(encoding="utf-8") == made.report(name)
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--html", "r.html", "--markdown", "./r.html"], "--html and --markdown name the same file"),
+        (["--html", "."], "--html must name a file to write; got '.', a folder"),
+        (
+            ["--model-card", "-"],
+            "--model-card must name a file to write; got '-', no name of a file; - is known to --json alone",
+        ),
+        (["--compat-json", "-"], "--compat-json must name a file to write"),
+        (["--json", "a.json", "--compat-json", "a.json"], "--json and --compat-json name the same file"),
+    ],
+)
+def test_what_could_not_be_written_is_said_before_the_work(run, predictions, tmp_path, monkeypatch, options, words):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    code, out, err = run(*columns(predictions), *options)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_json_and_html_files_are_whole(run, predictions, tmp_path):
     audit_file, page = tmp_path / "new" / "a.json", tmp_path / "a.html"
     _, out, _ = run(*columns(predictions), "--json", audit_file, "--html", page)

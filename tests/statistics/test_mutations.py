@@ -60,8 +60,8 @@ MUTATIONS = (
     Mutation(
         "verdicts come from the point",
         ASSESS,
-        "rule.judge(float(rows.values[i]), *ends, significant=significant)",
-        "rule.judge(float(rows.values[i]), *[float(rows.values[i])] * 2, significant=significant)",
+        "reason = rule.judge(values[i], *ends, significant=significant)",
+        "reason = rule.judge(values[i], *[values[i]] * 2, significant=significant)",
     ),
     Mutation(
         "what is undefined is 0",
@@ -84,8 +84,8 @@ MUTATIONS = (
     Mutation(
         "replicates are not centred at the estimate",
         CALIBRATED,
-        "examined.sign[where, None] * (value - examined.estimate[where, None]) / error",
-        "examined.sign[where, None] * value / error",
+        "value -= estimate  # in place",
+        "value -= 0 * estimate  # in place",
     ),
     Mutation(
         "the lower end of the largest gap is not corrected",
@@ -102,7 +102,7 @@ MUTATIONS = (
     Mutation(
         "a reference chosen from the data counts as given",
         ASSESS,
-        "if eligible[g] and g != self._reference_of(metric)]",
+        "if self._eligible[g] and g != self._at[name]]",
         "if False]",
     ),
     Mutation(

@@ -85,8 +85,13 @@ def test_in_a_notebook_a_bar_needs_widgets(monkeypatch, widgets):
 
 
 def test_a_bar_is_taken_away_when_the_work_fails(impatient, monkeypatch):
-    stopped = []
-    monkeypatch.setattr(_progress._Bar, "stop", lambda self: stopped.append(True))
+    stopped, stop = [], _progress._Bar.stop
+
+    def noted(bar):
+        stopped.append(True)
+        stop(bar)  # or its thread would draw on in the tests that come after
+
+    monkeypatch.setattr(_progress._Bar, "stop", noted)
 
     def work():
         yield 1

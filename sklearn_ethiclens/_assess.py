@@ -42,6 +42,7 @@ from sklearn_ethiclens.inference._resampling import (
     draw_cells,
     leave_one_out,
     pair_leave_one_out,
+    seed_of_part,
     weigh_draws,
     weighted_leave_one_out,
 )
@@ -141,7 +142,7 @@ def assess(tally: Tally, settings: Settings) -> Assessment:
         if needed and together:
             source = _Joint(block.tally, joint, block.position[table_of], slot_of)
         elif needed:
-            seed = int(np.random.SeedSequence([settings.seed, number]).generate_state(1, np.uint64)[0])
+            seed = seed_of_part(settings.seed, number)
             source = _Streams(block.tally, settings, seed)
         block.resample(source, tested)
     for block, pvalues in zip(blocks, _limit_pvalues(blocks, policy, tested), strict=True):

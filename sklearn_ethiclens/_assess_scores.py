@@ -22,6 +22,7 @@ from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import MISSING, check_aligned, check_apart, encode_outcomes, show
 from sklearn_ethiclens._weights import check_sample_weight
 from sklearn_ethiclens.inference._intervals import Bounds, normal_quantile, wilson_interval
+from sklearn_ethiclens.inference._resampling import seed_of_part
 from sklearn_ethiclens.inference._scores import (
     LEAST_CLASS,
     CalibrationError,
@@ -104,7 +105,7 @@ def assess_scores(
     blocks = []
     for number, attributes in enumerate(plan):
         key = attributes[0] if len(attributes) == 1 else attributes
-        own_seed = int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
+        own_seed = seed_of_part(seed, number)
         blocks.append(_Block(tally.marginal(attributes), reference_of[key], policy, own_seed))
     findings: list[Finding] = []
     method: Literal["holm", "bh"] = "bh" if policy.multiplicity == "bh" else "holm"

@@ -18,7 +18,7 @@ from sklearn_ethiclens._findings import Section
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import listing, show
 from sklearn_ethiclens.inference._intervals import newcombe_interval
-from sklearn_ethiclens.inference._resampling import collect_cells, draw_cells
+from sklearn_ethiclens.inference._resampling import collect_cells, draw_cells, seed_of_part
 from sklearn_ethiclens.inference._studentised import rate_difference
 from sklearn_ethiclens.metrics._rates import RATES, Confusion, Floats
 from sklearn_ethiclens.policy import Policy
@@ -288,7 +288,7 @@ def _joint(
     reached, largest = np.zeros(statistics.size, dtype=np.int64), np.full(n_resamples, -np.inf)
     for number, start in enumerate(range(0, n_resamples, block)) if statistics.size else ():
         stop = min(start + block, n_resamples)
-        own_seed = int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
+        own_seed = seed_of_part(seed, number)
         draws = draw_cells(cells, stop - start, own_seed, n_jobs)
         tables = collect_cells(draws, table_of, slot_of, n_groups, n_slots)
         own = np.stack([members @ table for table in tables])

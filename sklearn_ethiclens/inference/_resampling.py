@@ -73,7 +73,45 @@ def as_seed(random_state: Any) -> int:
     raise ValueError(f"random_state must be a non-negative integer, a numpy generator or None; got {random_state!r}.")
 
 
+def seed_of_part(seed: int, number: int) -> int:
+    """Return the seed of one part of an audit, such as an attribute that is drawn on its own."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
+
+
 # ------------------------------------------------------------------------------------------------------------- draws
+def by_stream(
+    fill: Callable[[int, np.random.Generator], None],
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+    *,
+    child: bool = False,
+) -> None:
+    """Call ``fill(start, generator)`` for each 1,000 replicates, in threads if asked; each has a stream of its own.
+
+    Parameters
+    ----------
+    fill : callable
+        Fills the replicates from ``start`` on.
+    n_resamples, seed, n_jobs
+        As in :func:`draw_cells`.
+    child : bool, default=False
+        Whether to take the streams below those of the same seed, for a second draw that goes with a first.
+    """
+    starts = range(0, n_resamples, STREAM)
+    streams = np.random.SeedSequence(seed).spawn(len(starts))
+    if child:
+        streams = [stream.spawn(1)[0] for stream in streams]
+    generators = [np.random.Generator(np.random.SFC64(stream)) for stream in streams]
+    if n_jobs in (None, 1) or len(starts) == 1:
+        for start, generator in zip(starts, generators, strict=True):
+            fill(start, generator)
+    else:
+        Parallel(n_jobs=n_jobs, require="sharedmem")(
+            delayed(fill)(start, generator) for start, generator in zip(starts, generators, strict=True)
+        )
+
+
 def draw_cells(counts: NDArray[Any], n_resamples: int, seed: int, n_jobs: int | None = None) -> Floats:
     """Return bootstrap counts of the cells of a table.
 
@@ -94,24 +132,15 @@ def draw_cells(counts: NDArray[Any], n_resamples: int, seed: int, n_jobs: int | 
     """
     total = int(counts.sum())
     out = np.empty((counts.size, n_resamples))
-    starts = range(0, n_resamples, STREAM)
-    streams = np.random.SeedSequence(seed).spawn(len(starts))
     block = max(1, min(STREAM, _BLOCK_VALUES // max(1, counts.size)))
 
-    def fill(start: int, stream: np.random.SeedSequence) -> None:
-        generator = np.random.Generator(np.random.SFC64(stream))
+    def fill(start: int, generator: np.random.Generator) -> None:
         stop = min(start + STREAM, n_resamples)
         for first in range(start, stop, block):
             last = min(first + block, stop)
             out[:, first:last] = generator.multinomial(total, counts / total, size=last - first).T
 
-    if n_jobs in (None, 1) or len(starts) == 1:
-        for start, stream in zip(starts, streams, strict=True):
-            fill(start, stream)
-    else:
-        Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(fill)(start, stream) for start, stream in zip(starts, streams, strict=True)
-        )
+    by_stream(fill, n_resamples, seed, n_jobs)
     return out
 
 
@@ -144,14 +173,11 @@ def weigh_draws(
     ndarray of shape (n_cells, n_resamples)
     """
     n_resamples = draws.shape[1]
-    starts = range(0, n_resamples, STREAM)
-    streams = [stream.spawn(1)[0] for stream in np.random.SeedSequence(seed).spawn(len(starts))]
     mean = sums / rows
     variance = squares / rows - mean**2
     equal = variance <= _EQUAL_WEIGHTS * mean**2
 
-    def fill(start: int, stream: np.random.SeedSequence) -> None:
-        generator = np.random.Generator(np.random.SFC64(stream))
+    def fill(start: int, generator: np.random.Generator) -> None:
         for cell, own in enumerate(draws[:, start : start + STREAM]):
             weights = kept[cell]
             if equal[cell]:
@@ -162,13 +188,7 @@ def weigh_draws(
                 shape = mean[cell] ** 2 / variance[cell]
                 own[:] = generator.standard_gamma(own * shape) * (variance[cell] / mean[cell])
 
-    if n_jobs in (None, 1) or len(starts) == 1:
-        for start, stream in zip(starts, streams, strict=True):
-            fill(start, stream)
-    else:
-        Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(fill)(start, stream) for start, stream in zip(starts, streams, strict=True)
-        )
+    by_stream(fill, n_resamples, seed, n_jobs, child=True)
     return draws
 
 

@@ -5,16 +5,14 @@ Units that are alike are drawn as one, so that the cost goes with the number of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from sklearn_ethiclens.inference._resampling import STREAM, Floats
+from sklearn_ethiclens.inference._resampling import STREAM, Floats, by_stream
 
 __all__ = ["draw_totals", "draw_units", "unit_acceleration"]
 
@@ -69,7 +67,7 @@ def draw_units(
                 drawn[first:last] = _draw_stratum(multiplicity[first:last], end - begin, generator)
             out[:, begin:end] = columns @ drawn
 
-    _by_stream(fill, n_resamples, seed, n_jobs)
+    by_stream(fill, n_resamples, seed, n_jobs)
     return out
 
 
@@ -115,24 +113,8 @@ def draw_totals(
         moved *= np.sqrt(dof / generator.chisquare(dof, size=stop - start))
         out[:, start:stop] = np.maximum(totals[:, None] + moved, 0.0)
 
-    _by_stream(fill, n_resamples, seed, n_jobs)
+    by_stream(fill, n_resamples, seed, n_jobs)
     return out
-
-
-def _by_stream(
-    fill: Callable[[int, np.random.Generator], None], n_resamples: int, seed: int, n_jobs: int | None
-) -> None:
-    """Call ``fill(start, generator)`` for each 1,000 replicates, in threads if asked; each stream is one's own."""
-    starts = range(0, n_resamples, STREAM)
-    streams = np.random.SeedSequence(seed).spawn(len(starts))
-    generators = [np.random.Generator(np.random.SFC64(stream)) for stream in streams]
-    if n_jobs in (None, 1) or len(starts) == 1:
-        for start, generator in zip(starts, generators, strict=True):
-            fill(start, generator)
-    else:
-        Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(fill)(start, generator) for start, generator in zip(starts, generators, strict=True)
-        )
 
 
 def unit_acceleration(

@@ -11,13 +11,14 @@ import pandas as pd
 from sklearn_ethiclens._assess_scores import reliability_of, reliability_table
 from sklearn_ethiclens._validation import probability_column, show
 from sklearn_ethiclens.plotting import _common as common
+from sklearn_ethiclens.plotting._base import TableDisplay
 from sklearn_ethiclens.report._words import label
 
 _COLUMNS = ("bin_low", "bin_high", "n", "mean_score", "observed_rate", "low", "high")
 _FACET_HISTOGRAM = 0.3  # height of the fullest bin of a small panel
 
 
-class CalibrationDisplay:
+class CalibrationDisplay(TableDisplay):
     """Reliability curves by group: how often what was scored came true, with Wilson intervals, and how many rows a bin has.
 
     Made by :meth:`from_audit`, :meth:`from_predictions` or :meth:`from_estimator`; the data are in the attributes, and
@@ -63,11 +64,7 @@ class CalibrationDisplay:
     3   m      0.5  2        0.90            1.0
     """
 
-    def __init__(self, table: pd.DataFrame, *, confidence_level: float = 0.95, name: str | None = None) -> None:
-        common.check_columns(table, _COLUMNS, "reliability_table(...)")
-        self.table = table
-        self.confidence_level = confidence_level
-        self.name = name
+    _columns, _source = _COLUMNS, "reliability_table(...)"
 
     # ---------------------------------------------------------------------------------------------------------- making
     @classmethod

@@ -367,6 +367,13 @@ def records(table: pd.DataFrame) -> list[Any]:
     return list(table.itertuples(index=False))
 
 
+def in_order(table: pd.DataFrame, column: str, wanted: Sequence[str]) -> pd.DataFrame:
+    """Return the rows whose value of a column is wanted, in the order of these; alike rows keep theirs."""
+    rows = table[table[column].isin(wanted)]
+    order = rows[column].map({one: i for i, one in enumerate(wanted)})
+    return rows.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
+
+
 def check_columns(table: Any, needed: Sequence[str], where: str) -> None:
     """Refuse a table that lacks a column."""
     if not isinstance(table, pd.DataFrame):

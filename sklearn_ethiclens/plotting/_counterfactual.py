@@ -10,6 +10,7 @@ import pandas as pd
 
 from sklearn_ethiclens.inference._intervals import wilson_interval
 from sklearn_ethiclens.plotting import _common as common
+from sklearn_ethiclens.plotting._base import TableDisplay
 from sklearn_ethiclens.policy import FLIP_BANDS
 from sklearn_ethiclens.report._words import label
 
@@ -34,7 +35,7 @@ _SERIES: Mapping[str, tuple[str, str, str, float]] = {
 }
 
 
-class CounterfactualDisplay:
+class CounterfactualDisplay(TableDisplay):
     """Flip rates of each value set to another: all, to positive and to negative, with intervals and the bands.
 
     Made by :meth:`from_audit`, or by ``CounterfactualAudit.plot``; the data are in the attributes, and :meth:`plot` draws them
@@ -74,11 +75,10 @@ class CounterfactualDisplay:
     1       2       1          1.0          0.0
     """
 
+    _columns, _source = _COLUMNS, "CounterfactualAudit.frame()"
+
     def __init__(self, table: pd.DataFrame, *, confidence_level: float = 0.95, name: str | None = None) -> None:
-        common.check_columns(table, _COLUMNS, "CounterfactualAudit.frame()")
-        self.table = table
-        self.confidence_level = confidence_level
-        self.name = name
+        super().__init__(table, confidence_level=confidence_level, name=name)
         n = table["n"].to_numpy(dtype=float)
         ends: dict[str, Any] = {}
         for column in ("to_positive", "to_negative"):

@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn_ethiclens._validation import listing
 from sklearn_ethiclens.metrics._scores import find_metric
 from sklearn_ethiclens.plotting import _common as common
+from sklearn_ethiclens.plotting._base import DecisionsDisplay
 from sklearn_ethiclens.policy import Rule, Verdict
 from sklearn_ethiclens.report._words import label
 
@@ -40,7 +41,7 @@ _APART = (0.16, 0.3)  # of the width of the axes, between labels of ticks; in na
 _FARTHEST = 20.0  # times the most extreme estimate or limit; intervals may end beyond
 
 
-class DisparityDisplay:
+class DisparityDisplay(DecisionsDisplay):
     """Forest of comparisons: a row for each, with its interval, the range the policy accepts, and the verdict.
 
     Made by :meth:`from_audit`, :meth:`from_predictions` or :meth:`from_estimator`; the data are in the attributes, and
@@ -86,6 +87,8 @@ class DisparityDisplay:
     0     F         M    0.6  FLAGGED
     """
 
+    _columns, _source = _COLUMNS, "Audit.frame()"
+
     # Displays stand below audits; the room of audits, which is above, hands down how one is made of predictions.
     _audit: ClassVar[Callable[..., Any]]
 
@@ -97,16 +100,13 @@ class DisparityDisplay:
         confidence_level: float = 0.95,
         name: str | None = None,
     ) -> None:
-        common.check_columns(table, _COLUMNS, "Audit.frame()")
+        super().__init__(table, confidence_level=confidence_level, name=name)
         own = [metric for metric in dict.fromkeys(table["metric"]) if find_metric(metric).kind == "group"]
         if own:
             raise ValueError(
                 f"{listing(own)} are values of one group, no comparisons. GroupRatesDisplay draws rates by group."
             )
-        self.table = table
         self.rules = tuple(rules)
-        self.confidence_level = confidence_level
-        self.name = name
 
     # ---------------------------------------------------------------------------------------------------------- making
     @classmethod
@@ -160,11 +160,9 @@ class DisparityDisplay:
             raise ValueError(f"metric must name comparisons of the audit, {listing(compared, 60)}; got {absent}.")
         known = list(dict.fromkeys(frame["attribute"]))
         asked = common.chosen_attributes(attribute, known)
-        rows = frame[frame["metric"].isin(wanted) & frame["attribute"].isin(asked)]
-        if not len(rows):
+        table = common.in_order(frame[frame["attribute"].isin(asked)], "metric", wanted)
+        if not len(table):
             raise ValueError(f"there is nothing to compare by {listing(asked)}: it has one group only.")
-        order = rows["metric"].map({one: i for i, one in enumerate(wanted)})
-        table = rows.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
         rules = tuple(rule for rule in audit.policy.rules if rule.metric in wanted)
         display = cls(table, rules=rules, confidence_level=audit.policy.confidence_level, name=name)
         return display.plot(ax, **kwargs)
@@ -237,36 +235,6 @@ class DisparityDisplay:
             random_state=random_state,
         )
         return cls.from_audit(made, metric=metric, name=name, ax=ax, **kwargs)
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, sensitive_features: Any, name: str | None = None, **kwargs: Any
-    ) -> DisparityDisplay:
-        """Return the drawn display of a fitted classifier's decisions.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted, with ``predict``.
-        X : array-like or frame of shape (n_rows, n_features)
-            Features, of rows it was not fitted on.
-        y : array-like of shape (n_rows,) or None
-            True labels.
-        sensitive_features : str, int or list of them, or as in :meth:`from_predictions`
-            Columns of X, or the groups themselves.
-        name : str, optional
-            Default: the name of the estimator's class.
-        **kwargs
-            As in :meth:`from_predictions`.
-
-        Returns
-        -------
-        DisparityDisplay
-        """
-        groups = common.groups_of_rows(X, y, sensitive_features)
-        name = type(estimator).__name__ if name is None else name
-        decisions = common.decisions_of(estimator, X)
-        return cls.from_predictions(y, decisions, sensitive_features=groups, name=name, **kwargs)
 
     # --------------------------------------------------------------------------------------------------------- drawing
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> DisparityDisplay:

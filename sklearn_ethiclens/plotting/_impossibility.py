@@ -13,6 +13,7 @@ from sklearn_ethiclens._findings import group_rates
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens.metrics._rates import EMPTY, RATES
 from sklearn_ethiclens.plotting import _common as common
+from sklearn_ethiclens.plotting._base import DecisionsDisplay
 from sklearn_ethiclens.report._words import label, number
 
 _POINTS = ("precision", "false_positive_rate")
@@ -27,7 +28,7 @@ _COLUMNS = (
 )
 
 
-class ImpossibilityDisplay:
+class ImpossibilityDisplay(DecisionsDisplay):
     """Precision against false positive rate of each group, with the curve that its base rate and true positive rate allow.
 
     Of a group with base rate p and true positive rate TPR, precision PPV and false positive rate FPR are bound to each other:
@@ -81,6 +82,8 @@ class ImpossibilityDisplay:
     0        0.5                 0.5       0.75               0.1667
     """
 
+    _columns, _source = _COLUMNS, "ImpossibilityDisplay.from_audit(...).table"
+
     def __init__(
         self,
         table: pd.DataFrame,
@@ -89,11 +92,8 @@ class ImpossibilityDisplay:
         confidence_level: float = 0.95,
         name: str | None = None,
     ) -> None:
-        common.check_columns(table, _COLUMNS, "ImpossibilityDisplay.from_audit(...).table")
-        self.table = table
+        super().__init__(table, confidence_level=confidence_level, name=name)
         self.reference = reference
-        self.confidence_level = confidence_level
-        self.name = name
 
     # ---------------------------------------------------------------------------------------------------------- making
     @classmethod
@@ -188,36 +188,6 @@ class ImpossibilityDisplay:
         elif reference not in groups:
             raise ValueError(f"reference must be one of the groups {groups}; got {reference!r}.")
         return cls(table, reference=reference, confidence_level=confidence_level, name=name).plot(ax, **kwargs)
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, sensitive_features: Any, name: str | None = None, **kwargs: Any
-    ) -> ImpossibilityDisplay:
-        """Return the drawn display of a fitted classifier's decisions.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted, with ``predict``.
-        X : array-like or frame of shape (n_rows, n_features)
-            Features, of rows it was not fitted on.
-        y : array-like of shape (n_rows,)
-            True labels.
-        sensitive_features : str, int or list of them, or as in :meth:`from_predictions`
-            Columns of X, or the groups themselves.
-        name : str, optional
-            Default: the name of the estimator's class.
-        **kwargs
-            As in :meth:`from_predictions`.
-
-        Returns
-        -------
-        ImpossibilityDisplay
-        """
-        groups = common.groups_of_rows(X, y, sensitive_features)
-        name = type(estimator).__name__ if name is None else name
-        decisions = common.decisions_of(estimator, X)
-        return cls.from_predictions(y, decisions, sensitive_features=groups, name=name, **kwargs)
 
     # --------------------------------------------------------------------------------------------------------- drawing
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> ImpossibilityDisplay:

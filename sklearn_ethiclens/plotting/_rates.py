@@ -13,13 +13,14 @@ from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import listing
 from sklearn_ethiclens.metrics._rates import EMPTY, OUTCOMES, RATES
 from sklearn_ethiclens.plotting import _common as common
+from sklearn_ethiclens.plotting._base import DecisionsDisplay
 from sklearn_ethiclens.report._words import label, number
 
 _COLUMNS = ("attribute", "group", "n", "rate", "value", "low", "high", "count", "denominator")
 _DEFAULT = ("selection_rate", "true_positive_rate", "false_positive_rate")
 
 
-class GroupRatesDisplay:
+class GroupRatesDisplay(DecisionsDisplay):
     """A rate, or several, by group: value, Wilson interval, and the counts beside it.
 
     Made by :meth:`from_audit`, :meth:`from_predictions` or :meth:`from_estimator`; the data are in the attributes, and
@@ -58,11 +59,7 @@ class GroupRatesDisplay:
     1     m    0.0      0            2
     """
 
-    def __init__(self, table: pd.DataFrame, *, confidence_level: float = 0.95, name: str | None = None) -> None:
-        common.check_columns(table, _COLUMNS, "Audit.rates()")
-        self.table = table
-        self.confidence_level = confidence_level
-        self.name = name
+    _columns, _source = _COLUMNS, "Audit.rates()"
 
     # ---------------------------------------------------------------------------------------------------------- making
     @classmethod
@@ -153,36 +150,6 @@ class GroupRatesDisplay:
         return cls._drawn(rates, rate, None, confidence_level, name, ax, kwargs)
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, sensitive_features: Any, name: str | None = None, **kwargs: Any
-    ) -> GroupRatesDisplay:
-        """Return the drawn display of a fitted classifier's decisions.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted, with ``predict``.
-        X : array-like or frame of shape (n_rows, n_features)
-            Features, of rows it was not fitted on.
-        y : array-like of shape (n_rows,) or None
-            True labels.
-        sensitive_features : str, int or list of them, or as in :meth:`from_predictions`
-            Columns of X, or the groups themselves.
-        name : str, optional
-            Default: the name of the estimator's class.
-        **kwargs
-            As in :meth:`from_predictions`.
-
-        Returns
-        -------
-        GroupRatesDisplay
-        """
-        groups = common.groups_of_rows(X, y, sensitive_features)
-        name = type(estimator).__name__ if name is None else name
-        decisions = common.decisions_of(estimator, X)
-        return cls.from_predictions(y, decisions, sensitive_features=groups, name=name, **kwargs)
-
-    @classmethod
     def _drawn(
         cls,
         rates: pd.DataFrame,
@@ -202,9 +169,7 @@ class GroupRatesDisplay:
         if absent or not wanted:
             raise ValueError(f"rate must name rates there are, {listing(present, 30)}; got {absent or rate!r}.")
         asked = common.chosen_attributes(attribute, list(dict.fromkeys(rates["attribute"])))
-        rows = rates[rates["rate"].isin(wanted) & rates["attribute"].isin(asked)]
-        order = rows["rate"].map({one: i for i, one in enumerate(wanted)})
-        table = rows.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
+        table = common.in_order(rates[rates["attribute"].isin(asked)], "rate", wanted)
         return cls(table, confidence_level=confidence_level, name=name).plot(ax, **kwargs)
 
     # --------------------------------------------------------------------------------------------------------- drawing

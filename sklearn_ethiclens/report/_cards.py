@@ -44,7 +44,8 @@ def model_card_sections(audit: Any) -> dict[str, str]:
 
     A section that an audit knows nothing of says so.
     """
-    found, facts = chapters(audit), _facts_of(audit)
+    found = chapters(audit)
+    facts = _facts_of(found)
     data, attributes = audit.provenance["data"], [label(show(names)) for names in audit.plan]
     return {
         "Model Details": _facts(facts, "Model") if data.get("model") else TO_FILL_IN,
@@ -122,10 +123,11 @@ def datasheet(audit: Any) -> str:
     str
         What the audit knows of its data: composition by group and label, missing groups, weights, hashes.
     """
-    tally, facts, data = audit.tally, _facts_of(audit), audit.provenance["data"]
+    found = chapters(audit)
+    tally, facts, data = audit.tally, _facts_of(found), audit.provenance["data"]
     what = "a label and a decision" if tally.labelled else "a decision and no true label"
-    found, positive = some(map(_quoted, tally.labels)), _quoted(tally.pos_label)
-    described = f"Each row has {what}; values are {found}, and {positive} is the positive one."
+    values, positive = some(map(_quoted, tally.labels)), _quoted(tally.pos_label)
+    described = f"Each row has {what}; values are {values}, and {positive} is the positive one."
     hashes = {"SHA-256 of the counts": data["tally_sha256"], "SHA-256 of the file": data.get("sha256")}
     used = label(data["model"]) if data.get("model") else "a model"
     sections = {
@@ -137,7 +139,7 @@ def datasheet(audit: Any) -> str:
         "Preprocessing, Cleaning, Labeling": TO_FILL_IN,
         "Uses": _join(
             body([Paragraph(f"These rows were used to audit {used}.")]),
-            *(body(section.parts) for section in chapters(audit)["limits"]),
+            *(body(section.parts) for section in found["limits"]),
         ),
         "Distribution": body([Facts(tuple((what, text) for what, text in hashes.items() if text))]),
         "Maintenance": TO_FILL_IN,
@@ -176,13 +178,13 @@ def _document(heading: str, sections: Mapping[str, str]) -> str:
     return f"# {heading}\n\n" + "\n\n".join(f"## {name}\n\n{text}" for name, text in sections.items()) + "\n"
 
 
-def _facts_of(audit: Any) -> dict[str, str]:
+def _facts_of(found: Mapping[str, tuple[Section, ...]]) -> dict[str, str]:
     """Return the facts at the head of a report by name; those given more than once as one."""
-    found: dict[str, list[str]] = {}
-    for part in chapters(audit)["head"][0].parts:
+    said: dict[str, list[str]] = {}
+    for part in found["head"][0].parts:
         for key, text in part.rows if isinstance(part, Facts) else ():
-            found.setdefault(key, []).append(text)
-    return {key: " ".join(texts) for key, texts in found.items()}
+            said.setdefault(key, []).append(text)
+    return {key: " ".join(texts) for key, texts in said.items()}
 
 
 def _facts(facts: Mapping[str, str], *keys: str) -> str:

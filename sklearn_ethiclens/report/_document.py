@@ -21,7 +21,6 @@ from sklearn_ethiclens.report._words import (
     Section,
     Table,
     assessed,
-    base_rates,
     beside_line,
     further,
     groups_table,
@@ -31,7 +30,7 @@ from sklearn_ethiclens.report._words import (
     key_of,
     label,
     limit_words,
-    limits,
+    limits_section,
     number,
     power_sections,
     provenance_rows,
@@ -87,7 +86,7 @@ def document(audit: Any, *, condensed: bool = False) -> tuple[Section, ...]:
         *(replace(s, key=key) for s, key in zip(power_sections(audit), ["power"], strict=False)),
         *(replace(further(section), key=f"part-{i}") for i, section in enumerate(audit.sections, 1)),
         _all_findings(audit, condensed),
-        _limits(audit, rates),
+        replace(limits_section(audit, rates), key="limits"),
         *guidance(),
         _conditions(audit),
         Section("Method and provenance", (Facts(provenance_rows(audit)),), key="provenance"),
@@ -252,12 +251,6 @@ def _finding(policy: Policy, f: Finding) -> tuple[str, ...]:
 
 
 # ---------------------------------------------------------------------------------------------------------------- below
-def _limits(audit: Any, rates: Any) -> Section:
-    return Section(
-        "What this does not show", (Items((*limits(audit.policy), *base_rates(audit, rates))),), key="limits"
-    )
-
-
 def _conditions(audit: Any) -> Section:
     """Return what an approval rests on, and what to watch after it."""
     if not audit.policy.rules:

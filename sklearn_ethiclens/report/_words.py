@@ -228,7 +228,7 @@ def chapters(audit: Any) -> dict[str, tuple[Section, ...]]:
         "size": size_sections(audit),
         "power": power_sections(audit),
         "further": tuple(map(further, audit.sections)),
-        "limits": (Section("What this does not show", (Items((*limits(audit.policy), *base_rates(audit, rates))),)),),
+        "limits": (limits_section(audit, rates),),
         "provenance": (Section("Provenance", (Paragraph(_provenance(audit)),)),),
     }
 
@@ -650,12 +650,13 @@ def cell(value: Any) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------------- limits
-def limits(policy: Policy) -> tuple[str, ...]:
+def limits_section(audit: Any, rates: Any) -> Section:
     """Return what the numbers do not show; without a word on verdicts where the policy gives none."""
-    return LIMITS if policy.rules else (UNJUDGED, *LIMITS[1:])
+    always = LIMITS if audit.policy.rules else (UNJUDGED, *LIMITS[1:])
+    return Section("What this does not show", (Items((*always, *_base_rates(audit, rates))),))
 
 
-def base_rates(audit: Any, rates: Any) -> tuple[str, ...]:
+def _base_rates(audit: Any, rates: Any) -> tuple[str, ...]:
     """Return which parities cannot hold together, for the comparisons whose base rates differ."""
     differing = []
     for f in audit.findings:

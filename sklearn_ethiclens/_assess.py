@@ -149,7 +149,7 @@ def assess(tally: Tally, settings: Settings) -> Assessment:
         block.judge(pvalues)
     rows = [block_rows for block in blocks for block_rows in block.rows]
     return Assessment(
-        findings=tuple(finding for finding in _findings(rows, policy)),
+        findings=tuple(_findings(rows, policy)),
         tests=tuple(test for block in blocks for test in block.tests),
         references=tuple(block.reference for block in blocks),
         composite=_composite_headline(blocks),

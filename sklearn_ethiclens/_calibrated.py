@@ -277,7 +277,8 @@ class Evidence:
         rows: list[Floats] = []
         folded: Floats | None = None
         for number, one in enumerate(self.examined):
-            start, stop = one.groups.searchsorted([first, first + len(replicates.count("total"))])
+            size = len(replicates.count("total"))
+            start, stop = one.groups.searchsorted([first, first + size])
             near = start + np.flatnonzero(one.statistic[start:stop] > _FAR_INSIDE)
             if not near.size:
                 continue
@@ -285,7 +286,7 @@ class Evidence:
             other = references[one.at].proportion(one.limit.rate)
             for k in range(0, near.size, _TILE):
                 at = near[k : k + _TILE]
-                own = tuple(part[one.groups[at] - first] for part in counts)
+                own = counts if at.size == size else tuple(part[one.groups[at] - first] for part in counts)
                 drawn = _compare(one.limit, own, other, one.estimate[at, None], one.sign[at, None])
                 keep = one.statistic[at] > _NEAR
                 kept += [(number, i) for i in at[keep].tolist()]

@@ -519,7 +519,7 @@ class Tally:
                 f"every group must hold one value for each of the attributes {listing(names)}; got {listing(odd)}."
             )
         scalars = {tuple(map(as_scalar, key)): cells for key, cells in rows.items()}
-        groups = _reorder(list(scalars))
+        groups, _ = _place(list(scalars))
         return cls(names, tuple(groups), [scalars[group] for group in groups], as_scalar(pos_label))  # type: ignore[arg-type]
 
     # ------------------------------------------------------------------------------------------------------- reading
@@ -558,8 +558,7 @@ class Tally:
         where = [self.attributes.index(name) for name in attributes]
         columns = list(zip(*self.groups, strict=True))
         keys = list(zip(*(columns[i] for i in where), strict=True)) if columns else []
-        ordered = {key: i for i, key in enumerate(_reorder(keys))}
-        position = np.array([ordered[key] for key in keys], dtype=np.intp)
+        ordered, position = _place(keys)
         counts = np.zeros((len(ordered), *self.counts.shape[1:]), dtype=self.counts.dtype)
         np.add.at(counts, position, self.counts)
         controls = tuple(name for name in self.controls if name in attributes)
@@ -619,9 +618,8 @@ class Tally:
         ):
             if mine != theirs:
                 raise ValueError(f"tallies add only if their {what} agree; got {mine!r} and {theirs!r}.")
-        groups = _reorder([*self.groups, *other.groups])
-        row = {group: i for i, group in enumerate(groups)}
-        places = [np.array([row[group] for group in tally.groups], dtype=np.intp) for tally in (self, other)]
+        groups, place = _place([*self.groups, *other.groups])
+        places = np.split(place, [len(self.groups)])
         counts = np.zeros((len(groups), *self.counts.shape[1:]), dtype=self.counts.dtype)
         for tally, place in zip((self, other), places, strict=True):
             counts[place] += tally.counts
@@ -746,13 +744,14 @@ def _ranks(values: Sequence[Any]) -> dict[Any, int]:
     return {value: i for i, value in enumerate(sort_labels(list(dict.fromkeys(values))))}
 
 
-def _reorder(groups: Iterable[Group]) -> list[Group]:
-    """Return distinct groups in canonical order of their values, the first attribute first."""
-    groups = list(dict.fromkeys(groups))
+def _place(groups: Sequence[Group]) -> tuple[list[Group], NDArray[np.intp]]:
+    """Return distinct groups in canonical order of their values, the first attribute first, and the place of each given."""
+    if not groups:
+        return [], np.empty(0, dtype=np.intp)
     columns = list(zip(*groups, strict=True))
     ranks = [[rank[value] for value in values] for values, rank in zip(columns, map(_ranks, columns), strict=True)]
-    places = list(zip(*ranks, strict=True))
-    return [groups[i] for i in sorted(range(len(groups)), key=places.__getitem__)]
+    _, first, place = np.unique(np.array(ranks).T, axis=0, return_index=True, return_inverse=True)
+    return [groups[i] for i in first.tolist()], place.reshape(-1)  # numpy 2.0 alone gives the places a second axis
 
 
 # --------------------------------------------------------------------------------------------------------- counting

@@ -69,17 +69,18 @@ def test_a_table_decides_as_the_distribution_function_does():
     class Fixed:
         bit_generator = property(lambda self: self)
 
-        def random_raw(self, size):  # every place of the table once
-            return (np.arange(4 * size, dtype=np.uint16) << 4).view(np.uint64)
+        def random_raw(self, shape):  # every place of the table once, in each row
+            return np.tile((np.arange(4 * shape[1], dtype=np.uint16) << 4).view(np.uint64), (shape[0], 1))
 
         def random(self, size):
             return np.full(size, 0.25)
 
-    for mean in (1, 17, 1024):
-        out = np.zeros(4096, dtype=np.int16)
-        _poisson._Inverse(mean).draw(out, Fixed())
-        expected = stats.poisson.ppf((np.arange(4096) + 0.25) / 4096, mean)
-        np.testing.assert_array_equal(out, expected)
+    means = np.array([1, 0, 17, 2000, 1024, 17])  # nothing is drawn of no rows, and numpy draws of a large mean
+    cells, chosen = np.zeros((6, 4096), dtype=np.int16), np.array([0, 2, 4, 5])
+    PoissonTables(means[:, None], 4096, 0)._look_up(cells, means, chosen, Fixed())
+    for mean, cell in zip(means[chosen], cells[chosen], strict=True):
+        np.testing.assert_array_equal(cell, stats.poisson.ppf((np.arange(4096) + 0.25) / 4096, mean))
+    assert not cells[[1, 3]].any()
 
 
 def test_metrics_of_poisson_cells_have_the_law_of_a_multinomial_draw():

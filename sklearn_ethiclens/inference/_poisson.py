@@ -7,7 +7,6 @@ and no cell needs to know of the others: replicates of a few groups are drawn, u
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,13 +22,13 @@ _BITS = 12  # of a random number look up the value in a table, which says at mos
 
 
 class _Inverse:
-    """Draws from one Poisson distribution by inversion, through a table of 4,096 places (Chen and Asau 1974).
+    """One Poisson distribution as a table of 4,096 places, and its steps, for draws by inversion (Chen and Asau 1974).
 
     A place whose numbers all lie between two steps of the distribution has its value in the table. At the others, some
-    in a hundred, the digits that follow decide: the law is exact to the resolution of a double.
+    in a hundred, it holds -1 and the digits that follow decide: the law is exact to the resolution of a double.
     """
 
-    def __init__(self, mean: int, kind: Any = np.int16) -> None:
+    def __init__(self, mean: int, kind: Any) -> None:
         reach = 10 * np.sqrt(mean) + 40  # what lies outside has a probability below the resolution of a double
         self._first = max(0, int(mean - reach))
         steps = np.arange(self._first, int(mean + reach) + 1)
@@ -38,17 +37,12 @@ class _Inverse:
         starts = np.minimum(np.ceil(places).astype(np.intp), 1 << _BITS)
         lengths = np.diff(np.concatenate([[0], starts, [1 << _BITS]]))
         values = self._first + np.arange(lengths.size)
-        self._values = np.repeat(values.astype(kind), lengths)
-        self._values[np.floor(places[places < starts]).astype(np.intp)] = -1
+        self.values = np.repeat(values.astype(kind), lengths)
+        self.values[np.floor(places[places < starts]).astype(np.intp)] = -1
 
-    def draw(self, out: NDArray[Any], generator: np.random.Generator) -> None:
-        """Fill a row with draws."""
-        numbers = generator.bit_generator.random_raw(-(-out.size // 4)).view(np.uint16)[: out.size]
-        places = numbers >> (16 - _BITS)
-        self._values.take(places, out=out, mode="clip")  # no place is outside, and "raise" would buffer
-        (unsure,) = (out < 0).nonzero()
-        exact = (places[unsure] + generator.random(unsure.size)) / (1 << _BITS)
-        out[unsure] = self._first + self._steps.searchsorted(exact, side="right")
+    def exact(self, numbers: Floats) -> NDArray[np.intp]:
+        """Return the values of uniform numbers in [0, 1)."""
+        return self._first + self._steps.searchsorted(numbers, side="right")
 
 
 class PoissonTables:
@@ -86,32 +80,38 @@ class PoissonTables:
         ndarray of shape (n_slots, n_tables, n_resamples)
             ``n_tables`` is at most 64. The same whenever it is called.
         """
-        if number in self._kept:
-            return self._kept[number].astype(float)
-        out = self._draw(number)
+        out = self._kept[number] if number in self._kept else self._draw(number)
         if self._keeps:
             self._kept[number] = out
         return out.astype(float)
 
     def _draw(self, number: int) -> NDArray[Any]:
-        counts = self.counts[number * GROUPS : (number + 1) * GROUPS].T
+        means = self.counts[number * GROUPS : (number + 1) * GROUPS].T
         generator = np.random.Generator(np.random.SFC64(self._streams[number]))
-        out = np.zeros((*counts.shape, self.n_resamples), dtype=self._whole)
-        for mean, cell in _occupied(counts, out):
-            if mean > _LARGEST:
-                cell[:] = generator.poisson(mean, size=self.n_resamples)
-                continue
-            if mean not in self._inverses:
-                self._inverses[mean] = _Inverse(mean, self._whole)
-            self._inverses[mean].draw(cell, generator)
+        out = np.zeros((*means.shape, self.n_resamples), dtype=self._whole)
+        cells, means = out.reshape(-1, self.n_resamples), means.ravel()
+        for cell in np.flatnonzero(means > _LARGEST):
+            cells[cell] = generator.poisson(means[cell], size=self.n_resamples)
+        self._look_up(cells, means, np.flatnonzero((means > 0) & (means <= _LARGEST)), generator)
         return out
+
+    def _look_up(
+        self, cells: NDArray[Any], means: NDArray[np.int64], chosen: NDArray[np.intp], generator: np.random.Generator
+    ) -> None:
+        """Fill the chosen cells with draws, by the tables of their means."""
+        for mean in set(means[chosen].tolist()).difference(self._inverses):
+            self._inverses[mean] = _Inverse(mean, self._whole)
+        inverses = [self._inverses[mean] for mean in means[chosen].tolist()]
+        raw = generator.bit_generator.random_raw((chosen.size, -(-self.n_resamples // 4)))
+        places = raw.view(np.uint16)[:, : self.n_resamples] >> (16 - _BITS)
+        for cell, inverse, place in zip(chosen.tolist(), inverses, places, strict=True):
+            inverse.values.take(place, out=cells[cell], mode="clip")  # no place is outside, and "raise" would buffer
+        at, column = np.divmod(np.flatnonzero(cells.ravel() < 0), self.n_resamples)
+        exact = (places[chosen.searchsorted(at), column] + generator.random(at.size)) / (1 << _BITS)
+        ends = at.searchsorted([*chosen, len(cells)]).tolist()
+        for cell, inverse, start, stop in zip(chosen.tolist(), inverses, ends[:-1], ends[1:], strict=True):
+            cells[cell, column[start:stop]] = inverse.exact(exact[start:stop])
 
     def seed_of(self, number: int) -> int:
         """Return a seed for what else is drawn for the tables of one stream."""
         return int(self._streams[number].generate_state(1, np.uint64)[0])
-
-
-def _occupied(counts: NDArray[np.int64], rows: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Yield the count of every cell that has one, with its row."""
-    for place in zip(*counts.nonzero(), strict=True):
-        yield int(counts[place]), rows[place]

@@ -72,8 +72,9 @@ def rate_difference(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> Estimates
 
 def smoothed_variance(x: Floats, n: Floats) -> Floats:
     """Return the variance of a rate with half a success and half a failure added."""
-    variance, most = x + 0.5, n - x
-    most += 0.5
-    variance *= most
-    variance /= (n + 1) ** 2 * n
+    variance, size = x + 0.5, n + 1
+    variance *= size - variance
+    size *= size  # in place: memory costs as much as the arithmetic
+    size *= n
+    variance /= size
     return variance

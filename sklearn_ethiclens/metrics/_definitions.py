@@ -154,10 +154,11 @@ def generalized_entropy(counts: Any, alpha: float = 1.0) -> Any:
 def _generalized_entropy(c: Confusion, alpha: float = 1.0) -> Floats:
     n, fp, fn = c.count("total"), c.count("fp"), c.count("fn")
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = (n + fp - fn) / n
-        if alpha == 1:
-            value = 2 * np.log(2) * fp / (n * mean) - np.log(mean)
-        elif alpha == 0:
+        benefits = n + fp - fn
+        mean = benefits / n
+        if alpha == 1:  # without a benefit there is no false positive: 0/0, undefined as it stands
+            return np.asarray(2 * np.log(2) * fp / benefits - np.log(mean))
+        if alpha == 0:
             value = np.where(fn > 0, np.nan, np.log(mean) - np.log(2) * fp / n)
         else:
             power = (n - fp - fn + fp * 2.0**alpha) / mean**alpha + (

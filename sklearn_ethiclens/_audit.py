@@ -662,7 +662,7 @@ def audit(
     sample_weight : array-like of shape (n_rows,), optional
         Sampling weights: how many people each row stands for, up to a common factor; at least 0. Rates are weighted,
         intervals and tests allow for the weights, numbers of rows and floors are of rows as they are. Adds the section
-        "weights". Not together with ``control_features`` or a scan.
+        "weights". Not together with a scan.
     exact_weights : bool, default=False
         Whether the bootstrap draws the weights of single rows in all cells. By default it does in cells below 30 rows, and
         matches mean and variance in the others, at a cost that does not depend on the number of rows.
@@ -921,7 +921,7 @@ def audit_settings(
             f"metrics names {listing(of_scores)}, which are of scores: pass y_score too, or leave them out."
         )
     if tally.weights is not None or tally.design is not None:
-        unable = ["control_features"] if tally.controls else []
+        unable = ["control_features"] if tally.controls and tally.design is not None else []
         unable += ["intersections='scan'"] if scan_depth(intersections) is not None else []
         kind, way_out = "weighted rows", "sample_weight"
         if tally.design is not None:

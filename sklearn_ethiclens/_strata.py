@@ -21,7 +21,7 @@ from sklearn_ethiclens.inference._stratified import (
 )
 from sklearn_ethiclens.inference._tests import adjust_pvalues
 from sklearn_ethiclens.metrics._comparisons import difference, ratio
-from sklearn_ethiclens.metrics._rates import RATES, Confusion, Floats, divide
+from sklearn_ethiclens.metrics._rates import RATES, Confusion, Floats, WeightedConfusion, confusion_of, divide
 
 COLUMNS = (
     "attribute",
@@ -74,6 +74,20 @@ class _Block:
     reference: int
     strata: tuple[Any, ...]
     confusion: Confusion  # of shape (n_groups, n_strata)
+    whole: Confusion  # of shape (n_groups,)
+
+    def counts(self, name: str) -> tuple[Floats, Floats]:
+        """Return the counts of a rate by group and stratum; of weighted rows so many unweighted ones as they are worth.
+
+        What a row is worth is taken from all strata together: a few weights say too little of how much they vary.
+        """
+        rate = RATES[name]
+        if not self.whole.weighted:
+            return self.confusion.proportion(name)
+        rows = self.confusion.rows(rate.denominator)
+        worth = divide(self.whole.proportion(name)[1], self.whole.rows(rate.denominator))
+        nobs = np.where(rows > 0, rows * np.fmin(worth, 1.0)[:, None], 0.0)
+        return np.where(nobs > 0, self.confusion.rate(name), 0.0) * nobs, nobs
 
 
 @dataclass(frozen=True)
@@ -198,7 +212,7 @@ def _tables(blocks: Sequence[_Block], labelled: bool) -> tuple[tuple[str, ...], 
     rates = ("favorable_rate", *(("true_positive_rate", "false_positive_rate") if labelled else ()))
     rows = []
     for block in blocks:
-        n = block.confusion.count("total").astype(int)
+        n = block.confusion.rows("total").astype(int)
         values = [block.confusion.rate(name) for name in rates]
         values.insert(1, ratio(values[0], values[0][block.reference]))
         for k, stratum in enumerate(block.strata):
@@ -217,17 +231,22 @@ def _blocks(tally: Tally, references: Sequence[Reference], outcome: str) -> list
     blocks = []
     for reference in references:
         attributes = reference.attribute if isinstance(reference.attribute, tuple) else (reference.attribute,)
-        groups = tally.marginal(attributes).groups
+        margin = tally.marginal(attributes)
+        groups = margin.groups
         group_at = {group: i for i, group in enumerate(groups)}
         joint = tally.marginal((*attributes, *tally.controls))
         width = len(attributes)
         row = np.array([group_at[key[:width]] for key in joint.groups], dtype=np.intp)
         column = np.array([stratum_at[key[width:]] for key in joint.groups], dtype=np.intp)
-        tables = np.zeros((len(groups), len(strata), *tally.counts.shape[1:]))
-        tables[row, column] = joint.counts
-        labels = tuple(map(_label, groups))
-        confusion = Confusion(tables, outcome)
-        blocks.append(_Block(attributes, labels, labels.index(reference.group), tuple(map(_label, strata)), confusion))
+        sums, rows, squares = np.zeros((3, len(groups), len(strata), *tally.counts.shape[1:]))
+        sums[row, column] = joint.counts
+        confusion = Confusion(sums, outcome)
+        if joint.weights is not None:
+            rows[row, column], squares[row, column] = joint.weights.rows, joint.weights.squares
+            confusion = WeightedConfusion(sums, rows, squares, outcome)
+        labels, named = tuple(map(_label, groups)), tuple(map(_label, strata))
+        whole = confusion_of(margin, outcome)
+        blocks.append(_Block(attributes, labels, labels.index(reference.group), named, confusion, whole))
     return blocks
 
 
@@ -243,11 +262,12 @@ def _compare(block: _Block, labelled: bool, confidence_level: float) -> list[_Co
 
 
 def _measure(block: _Block, measure: _Measure, others: list[int], confidence_level: float) -> list[_Comparison]:
-    rate = RATES[measure.rate]
-    count, nobs = block.confusion.count(rate.numerator), block.confusion.count(rate.denominator)
+    count, nobs = block.counts(measure.rate)
     by_stratum = count[others], nobs[others], count[block.reference], nobs[block.reference]
-    whole = [values.sum(-1) for values in by_stratum]
-    rates = divide(whole[0], whole[1]), divide(whole[2], whole[3])
+    crude_count, crude_nobs = block.whole.proportion(measure.rate)
+    whole = crude_count[others], crude_nobs[others], crude_count[block.reference], crude_nobs[block.reference]
+    rates = block.whole.rate(measure.rate)[others], block.whole.rate(measure.rate)[block.reference]
+    rows = block.confusion.rows(RATES[measure.rate].denominator)
     if measure.parity:
         crude, pooled = ratio(*rates), mantel_haenszel_ratio(*by_stratum, confidence_level=confidence_level)
         low, high = miettinen_nurminen_ratio_interval(*whole, confidence_level=confidence_level)
@@ -259,7 +279,7 @@ def _measure(block: _Block, measure: _Measure, others: list[int], confidence_lev
     test, homogeneity = cmh_test(*by_stratum), breslow_day_test(*by_stratum)
     found = []
     for j, i in enumerate(others):
-        n, m = nobs[i], nobs[block.reference]
+        n, m = rows[i], rows[block.reference]
         silent = (n > 0) ^ (m > 0)  # strata without a row of either are no stratum of this comparison
         found.append(
             _Comparison(
@@ -310,6 +330,10 @@ def _lines(tally: Tally, found: Sequence[_Comparison], homogeneity: Floats, alph
         f"Groups are compared within each stratum of {names} ({n_strata} in all) and pooled over them (Mantel-Haenszel); "
         f"crude is without strata. The p-values are of the Cochran-Mantel-Haenszel test, adjusted over comparisons by Holm."
     ]
+    if tally.weights is not None:
+        lines.append(
+            "Rates are weighted. What is pooled over strata are as many unweighted rows as each group's rows are worth."
+        )
     spoken = [one for one in found if one.measure.metric in _SPOKEN]
     changed = [text for one in spoken if (text := _change(one, names))]
     known = sum(one.known for one in spoken)

@@ -218,7 +218,7 @@ class WeightedConfusion(Confusion):
 
     Parameters
     ----------
-    counts, rows, squares : ndarray of shape (n_groups, n_outcomes, 2)
+    counts, rows, squares : ndarray of shape (..., n_outcomes, 2)
         Sums of weights, rows, and sums of squared weights.
     outcome : {"favorable", "adverse"}
         As of :class:`Confusion`.

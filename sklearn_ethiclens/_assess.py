@@ -39,7 +39,7 @@ from sklearn_ethiclens.inference._resampling import (
     BootstrapBounds,
     bootstrap_bounds,
     collect_cells,
-    draw_cells,
+    draw_tables,
     leave_one_out,
     pair_leave_one_out,
     seed_of_part,
@@ -177,18 +177,8 @@ def _draw(tally: Tally, table_of: NDArray[np.intp], slot_of: NDArray[np.intp], s
     """Return bootstrap counts, or sums of weights, of the cells that have rows."""
     if tally.design is not None:
         return _draw_design(tally, table_of, slot_of, settings, seed)
-
-    def cells(tables: NDArray[Any]) -> NDArray[Any]:
-        return tables.reshape(len(tally.groups), -1)[table_of, slot_of]
-
-    rows = cells(tally.rows)
-    draws = draw_cells(rows, settings.policy.n_resamples, seed, settings.n_jobs)
-    weights = tally.weights
-    if weights is None:
-        return draws
-    n_slots = tally.rows[0].size
-    kept = [weights.kept[table * n_slots + slot] for table, slot in zip(table_of, slot_of, strict=True)]
-    return weigh_draws(draws, rows, cells(weights.sums), cells(weights.squares), kept, seed, settings.n_jobs)
+    n_resamples, n_jobs = settings.policy.n_resamples, settings.n_jobs
+    return draw_tables(tally.rows, tally.weights, table_of, slot_of, n_resamples, seed, n_jobs)
 
 
 def _draw_design(

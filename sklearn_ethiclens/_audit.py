@@ -662,7 +662,7 @@ def audit(
     sample_weight : array-like of shape (n_rows,), optional
         Sampling weights: how many people each row stands for, up to a common factor; at least 0. Rates are weighted,
         intervals and tests allow for the weights, numbers of rows and floors are of rows as they are. Adds the section
-        "weights". Not together with a scan.
+        "weights".
     exact_weights : bool, default=False
         Whether the bootstrap draws the weights of single rows in all cells. By default it does in cells below 30 rows, and
         matches mean and variance in the others, at a cost that does not depend on the number of rows.
@@ -920,15 +920,13 @@ def audit_settings(
         raise ValueError(
             f"metrics names {listing(of_scores)}, which are of scores: pass y_score too, or leave them out."
         )
-    if tally.weights is not None or tally.design is not None:
-        unable = ["control_features"] if tally.controls and tally.design is not None else []
-        unable += ["intersections='scan'"] if scan_depth(intersections) is not None else []
-        kind, way_out = "weighted rows", "sample_weight"
-        if tally.design is not None:
-            kind, way_out = "rows with a survey design", f"the {tally.design.kind}"
+    if tally.design is not None:
+        unable = ["control_features"] * bool(tally.controls)
+        unable += ["intersections='scan'"] * (scan_depth(intersections) is not None)
         if unable:
             raise ValueError(
-                f"{' and '.join(unable)} of {kind} are not supported: leave out {' and '.join(unable)}, or {way_out}."
+                f"{' and '.join(unable)} of rows with a survey design are not supported: leave out {' and '.join(unable)}, or "
+                f"the {tally.design.kind}."
             )
     if tally.design is not None and tally.design.units is None:
         if method in METHODS:

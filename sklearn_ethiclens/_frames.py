@@ -202,7 +202,7 @@ def _weight_columns(weight: str | None) -> list[nw.Expr]:
     infinity = float("inf")
     flags = {
         "n_null": w.is_null(),
-        "n_nan": w.is_nan(),
+        "n_nan": w.is_nan() & ~w.is_null(),  # to dask a null is a NaN too
         "n_infinite": (w == infinity) | (w == -infinity),
         "n_negative": w < 0,
         "n_weighed": w > 0,

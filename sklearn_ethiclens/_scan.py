@@ -18,9 +18,16 @@ from sklearn_ethiclens._findings import Section
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import listing, show
 from sklearn_ethiclens.inference._intervals import newcombe_interval
-from sklearn_ethiclens.inference._resampling import collect_cells, draw_cells, seed_of_part
+from sklearn_ethiclens.inference._resampling import collect_cells, draw_tables, seed_of_part
 from sklearn_ethiclens.inference._studentised import rate_difference
-from sklearn_ethiclens.metrics._rates import RATES, Confusion, Floats
+from sklearn_ethiclens.metrics._rates import (
+    RATES,
+    Confusion,
+    Floats,
+    PartOfWeighted,
+    WeightedConfusion,
+    WeightedReplicates,
+)
 from sklearn_ethiclens.policy import Policy
 
 COLUMNS = ("subgroup", "rate", "n", "value", "others", "difference", "low", "high", "pvalue_adjusted")
@@ -121,6 +128,8 @@ def scan_section(
     p-values are step-down max-T over all comparisons, from one bootstrap of the cells. Their statistic is the difference over
     its standard error under equal rates: with the own rates' error a subgroup of ten with no event would look certain.
     Replicates of it are widened for the (n - 1) / n by which a bootstrap of n rows varies too little.
+    Weighted rows are each worth what they are on average over all, in effective counts: those of a small subgroup's own weights
+    would vary too much for the largest of many. Replicates draw the weights, so that the tests know how these vary.
     Intervals are Newcombe's with, in place of the normal quantile, that of the largest absolute deviation of all replicates
     in standard errors of their own: they hold for all comparisons at once. The two may part near the level.
 
@@ -137,12 +146,10 @@ def scan_section(
     }
     subgroups = _subgroups(tally, depth, floors["total"], outcome)
     rates = [name for name in _WORDS if tally.labelled or not RATES[name].uses_labels]
-    n_outcomes = tally.counts.shape[1]
-    own = (subgroups.members @ tally.counts.reshape(len(tally.groups), -1)).reshape(-1, n_outcomes, 2).astype(float)
-    group, others = Confusion(own, outcome), Confusion(tally.counts.sum(0) - own, outcome)
+    group, others = _sides(tally, subgroups.members, outcome)
     family = _family(group, others, rates, floors)
     value = family.difference
-    adjusted, quantile = _joint(tally, subgroups.members, family, rates, outcome, policy, seed, n_jobs)
+    adjusted, quantile = _joint(tally, subgroups.members, (group, others), family, rates, policy, seed, n_jobs)
     level = 1 - 2 * float(ndtr(-min(quantile, _LARGEST_QUANTILE)))
     order = np.lexsort((-np.abs(value), adjusted))[:_SHOWN]
     rows = []
@@ -155,7 +162,7 @@ def scan_section(
             (
                 subgroups.words[s],
                 name,
-                int(group.count("total")[s]),
+                int(group.rows("total")[s]),
                 float(group.rate(name)[s]),
                 float(others.rate(name)[s]),
                 float(value[h]),
@@ -171,10 +178,38 @@ def scan_section(
 # ----------------------------------------------------------------------------------------------------------- subgroups
 def _occurring(tally: Tally) -> Tally:
     """Return the tally without groups that have no rows."""
-    at = np.flatnonzero(tally.counts.any(axis=(1, 2)))
-    if at.size == len(tally.groups):
+    has_rows = np.asarray(tally.rows.any(axis=(1, 2)))
+    if has_rows.all():
         return tally
-    return Tally(tally.attributes, tuple(tally.groups[i] for i in at), tally.counts[at], tally.pos_label, tally.labels)
+    weights, at = tally.weights, np.flatnonzero(has_rows)
+    if weights is not None:  # a group without rows adds nothing to its neighbour
+        weights = weights.merge(np.maximum(np.cumsum(has_rows) - 1, 0), at.size)
+    groups = tuple(tally.groups[i] for i in at)
+    return Tally(tally.attributes, groups, tally.counts[at], tally.pos_label, tally.labels, weights=weights)
+
+
+def _sides(tally: Tally, members: Any, outcome: str) -> tuple[Confusion, Confusion]:
+    """Return the tables of each subgroup, and of everybody else."""
+
+    def apart(tables: NDArray[Any]) -> tuple[Floats, Floats]:
+        own = (members @ tables.reshape(len(tables), -1)).reshape(-1, *tables.shape[1:]).astype(float)
+        return own, _rest(tables.sum(0), own)
+
+    sums, weights = apart(tally.counts), tally.weights
+    if weights is None:
+        return Confusion(sums[0], outcome), Confusion(sums[1], outcome)
+    rows, squares = apart(weights.rows), apart(weights.squares)
+    everybody = tally.counts.sum(0), weights.rows.sum(0), weights.squares.sum(0)
+    whole = WeightedConfusion(*everybody, outcome=outcome)
+    own, rest = (PartOfWeighted(*tables, whole) for tables in zip(sums, rows, squares, strict=True))
+    return own, rest
+
+
+def _rest(total: Any, own: Floats) -> Floats:
+    """Return a total without a part; sums of weights leave rounding where nothing is left."""
+    rest: Floats = total - own
+    rest[rest < 1e-9 * np.broadcast_to(total, rest.shape)] = 0.0
+    return rest
 
 
 def _subgroups(tally: Tally, depth: int, least: int, outcome: str) -> _Subgroups:
@@ -193,8 +228,8 @@ def _subgroups(tally: Tally, depth: int, least: int, outcome: str) -> _Subgroups
     levels = [[group[0] for group in tally.marginal((name,)).groups] for name in tally.attributes]
     ranks = [{value: i for i, value in enumerate(values)} for values in levels]
     codes = [np.array([rank[group[j]] for group in tally.groups]) for j, rank in enumerate(ranks)]
-    favored = Confusion(tally.counts.astype(float), outcome).count("favored")
-    size = tally.counts.sum((1, 2))
+    weight = Confusion(tally.counts.astype(float), outcome)
+    size = tally.rows.sum((1, 2))
     n_rows, n_small, n_same = int(size.sum()), 0, 0
     found: dict[bytes, tuple[tuple[int, ...], float, str, NDArray[np.intp]]] = {}
     for chosen in (combo for k in range(1, depth + 1) for combo in combinations(range(n_attributes), k)):
@@ -202,7 +237,7 @@ def _subgroups(tally: Tally, depth: int, least: int, outcome: str) -> _Subgroups
             np.ravel_multi_index([codes[j] for j in chosen], [len(levels[j]) for j in chosen]), return_inverse=True
         )
         rows = np.bincount(position, weights=size)
-        rate = np.bincount(position, weights=favored) / rows
+        rate = np.divide(*(np.bincount(position, weights=weight.count(name)) for name in ("favored", "total")))
         enough = (rows >= least) & (n_rows - rows >= least)
         n_small += int(np.count_nonzero(~enough))
         by_cell = np.argsort(position, kind="stable")
@@ -238,7 +273,7 @@ def _family(group: Confusion, others: Confusion, rates: Sequence[str], floors: d
     which, where, differences, statistics, inflations = [], [], [], [], []
     for r, name in enumerate(rates):
         nobs = RATES[name].denominator
-        at = np.flatnonzero((group.count(nobs) >= floors[nobs]) & (others.count(nobs) >= floors[nobs]))
+        at = np.flatnonzero((group.rows(nobs) >= floors[nobs]) & (others.rows(nobs) >= floors[nobs]))
         counts = _counts(group, others, name, at)
         which.append(np.full(at.size, r))
         where.append(at)
@@ -250,9 +285,9 @@ def _family(group: Confusion, others: Confusion, rates: Sequence[str], floors: d
 
 
 def _counts(group: Confusion, others: Confusion, rate: str, at: Any) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the events and rows that a rate is of: of some subgroups, and of the others."""
-    count, nobs = RATES[rate].numerator, RATES[rate].denominator
-    return group.count(count)[at], group.count(nobs)[at], others.count(count)[at], others.count(nobs)[at]
+    """Return the events and rows that a rate is of: of some subgroups, and of the others; effective ones of weighted rows."""
+    (x1, n1), (x2, n2) = group.proportion(rate), others.proportion(rate)
+    return x1[at], n1[at], x2[at], n2[at]
 
 
 @np.errstate(divide="ignore")
@@ -266,9 +301,9 @@ def _null_error(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> Floats:
 def _joint(
     tally: Tally,
     members: Any,
+    sides: tuple[Confusion, Confusion],
     family: _Family,
     rates: Sequence[str],
-    outcome: str,
     policy: Policy,
     seed: int,
     n_jobs: int | None,
@@ -281,20 +316,18 @@ def _joint(
     statistics, n_resamples = family.statistic, policy.n_resamples
     order = np.argsort(statistics, kind="stable")
     n_groups, n_slots = len(tally.groups), tally.counts[0].size
-    table_of, slot_of = np.nonzero(tally.counts.reshape(n_groups, -1))
-    cells = tally.counts.reshape(n_groups, -1)[table_of, slot_of]
-    width = cells.size + n_slots * (n_groups + 2 * members.shape[0]) + 4 * statistics.size
+    table_of, slot_of = np.nonzero(tally.rows.reshape(n_groups, -1))
+    width = table_of.size + n_slots * (n_groups + 2 * members.shape[0]) + 4 * statistics.size
     block = min(max(1, _BLOCK_VALUES // width), n_resamples)
     reached, largest = np.zeros(statistics.size, dtype=np.int64), np.full(n_resamples, -np.inf)
     for number, start in enumerate(range(0, n_resamples, block)) if statistics.size else ():
         stop = min(start + block, n_resamples)
         own_seed = seed_of_part(seed, number)
-        draws = draw_cells(cells, stop - start, own_seed, n_jobs)
+        draws = draw_tables(tally.rows, tally.weights, table_of, slot_of, stop - start, own_seed, n_jobs)
         tables = collect_cells(draws, table_of, slot_of, n_groups, n_slots)
         own = np.stack([members @ table for table in tables])
-        group, others = (
-            Confusion(_slots_last(counts), outcome) for counts in (own, tables.sum(1, keepdims=True) - own)
-        )
+        drawn = own, _rest(tables.sum(1, keepdims=True), own)
+        group, others = (_replicates_of(side, counts) for side, counts in zip(sides, drawn, strict=True))
         under_null, deviation = _deviations(group, others, family, rates)
         running = np.fmax.accumulate(under_null[order], axis=0)
         reached += np.count_nonzero(running >= statistics[order, np.newaxis], axis=1)
@@ -307,9 +340,10 @@ def _joint(
     return adjusted, float(np.sort(largest)[rank - 1]) if rank <= n_resamples else np.inf
 
 
-def _slots_last(tables: Floats) -> Floats:
-    """Return tables of shape (n_slots, n_subgroups, n_resamples) as (n_subgroups, n_resamples, n_outcomes, 2)."""
-    return np.moveaxis(tables.reshape(-1, 2, *tables.shape[1:]), (0, 1), (-2, -1))
+def _replicates_of(side: Confusion, tables: Floats) -> Confusion:
+    """Return replicates, of shape (n_slots, n_subgroups, n_resamples), by name."""
+    counts = np.moveaxis(tables.reshape(-1, 2, *tables.shape[1:]), (0, 1), (-2, -1))
+    return WeightedReplicates(counts, side) if side.weighted else Confusion(counts, side.outcome)
 
 
 @np.errstate(divide="ignore", invalid="ignore")
@@ -346,6 +380,8 @@ def _lines(
         f"Left out: {subgroups.n_small} subgroups that have, or leave, fewer than {floors['total']} rows, and "
         f"{subgroups.n_same} that hold the same people as another, or all people but those.",
     ]
+    if tally.weights is not None:
+        lines.append("Rates are weighted, and errors allow for the weights; floors and n are of rows as they are.")
     for r, name in enumerate(rates):
         left_out = n_scanned - int(np.count_nonzero(family.rate == r))
         if left_out:

@@ -21,7 +21,7 @@ from sklearn_ethiclens.inference._stratified import (
 )
 from sklearn_ethiclens.inference._tests import adjust_pvalues
 from sklearn_ethiclens.metrics._comparisons import difference, ratio
-from sklearn_ethiclens.metrics._rates import RATES, Confusion, Floats, WeightedConfusion, confusion_of, divide
+from sklearn_ethiclens.metrics._rates import RATES, Confusion, Floats, PartOfWeighted, confusion_of
 
 COLUMNS = (
     "attribute",
@@ -75,19 +75,6 @@ class _Block:
     strata: tuple[Any, ...]
     confusion: Confusion  # of shape (n_groups, n_strata)
     whole: Confusion  # of shape (n_groups,)
-
-    def counts(self, name: str) -> tuple[Floats, Floats]:
-        """Return the counts of a rate by group and stratum; of weighted rows so many unweighted ones as they are worth.
-
-        What a row is worth is taken from all strata together: a few weights say too little of how much they vary.
-        """
-        rate = RATES[name]
-        if not self.whole.weighted:
-            return self.confusion.proportion(name)
-        rows = self.confusion.rows(rate.denominator)
-        worth = divide(self.whole.proportion(name)[1], self.whole.rows(rate.denominator))
-        nobs = np.where(rows > 0, rows * np.fmin(worth, 1.0)[:, None], 0.0)
-        return np.where(nobs > 0, self.confusion.rate(name), 0.0) * nobs, nobs
 
 
 @dataclass(frozen=True)
@@ -240,12 +227,12 @@ def _blocks(tally: Tally, references: Sequence[Reference], outcome: str) -> list
         column = np.array([stratum_at[key[width:]] for key in joint.groups], dtype=np.intp)
         sums, rows, squares = np.zeros((3, len(groups), len(strata), *tally.counts.shape[1:]))
         sums[row, column] = joint.counts
+        whole = confusion_of(margin, outcome)
         confusion = Confusion(sums, outcome)
         if joint.weights is not None:
             rows[row, column], squares[row, column] = joint.weights.rows, joint.weights.squares
-            confusion = WeightedConfusion(sums, rows, squares, outcome)
+            confusion = PartOfWeighted(sums, rows, squares, whole)
         labels, named = tuple(map(_label, groups)), tuple(map(_label, strata))
-        whole = confusion_of(margin, outcome)
         blocks.append(_Block(attributes, labels, labels.index(reference.group), named, confusion, whole))
     return blocks
 
@@ -262,7 +249,7 @@ def _compare(block: _Block, labelled: bool, confidence_level: float) -> list[_Co
 
 
 def _measure(block: _Block, measure: _Measure, others: list[int], confidence_level: float) -> list[_Comparison]:
-    count, nobs = block.counts(measure.rate)
+    count, nobs = block.confusion.proportion(measure.rate)
     by_stratum = count[others], nobs[others], count[block.reference], nobs[block.reference]
     crude_count, crude_nobs = block.whole.proportion(measure.rate)
     whole = crude_count[others], crude_nobs[others], crude_count[block.reference], crude_nobs[block.reference]

@@ -11,9 +11,10 @@ from typer.testing import CliRunner
 
 from sklearn_ethiclens import POLICIES, Audit, Tally, _scan, audit, audit_tally
 from sklearn_ethiclens._scan import scan_depth, scan_section
+from sklearn_ethiclens._weights import CellWeights
 from sklearn_ethiclens.cli import app
 from sklearn_ethiclens.inference import max_t_pvalues, newcombe_interval
-from sklearn_ethiclens.inference._resampling import draw_cells
+from sklearn_ethiclens.inference._resampling import draw_cells, draw_tables
 from sklearn_ethiclens.inference._studentised import rate_difference
 
 LEVELS = {"sex": ["F", "M"], "race": ["a", "b", "c", "d"], "age": ["x", "y", "z"]}
@@ -275,11 +276,11 @@ def test_blocks_bound_the_memory_and_are_as_good(tally, monkeypatch):
     whole = scan_section(tally, 2, policy=POLICY, **LOOSE).frame()
     sizes = []
 
-    def watched(counts, n_resamples, seed, n_jobs=None):
-        sizes.append(n_resamples)
-        return draw_cells(counts, n_resamples, seed, n_jobs)
+    def watched(*arguments):
+        sizes.append(arguments[4])
+        return draw_tables(*arguments)
 
-    monkeypatch.setattr(_scan, "draw_cells", watched)
+    monkeypatch.setattr(_scan, "draw_tables", watched)
     monkeypatch.setattr(_scan, "_BLOCK_VALUES", 50_000)
     blocks = scan_section(tally, 2, policy=POLICY, **LOOSE).frame()
     assert sum(sizes) == 400
@@ -295,6 +296,64 @@ def test_thousands_of_cells_are_scanned():
     assert len(tally.groups) > 4000
     section = scan_section(tally, 2, policy=POLICY.replace(n_resamples=100), **LOOSE)
     assert section.lines[0].startswith(f"{35 + sum(a * b for a, b in combinations((12, 10, 8, 5), 2))} subgroups")
+
+
+# -------------------------------------------------------------------------------------------------------------- weights
+def weighted_scan(frame, y_true, y_pred, weight, **options):
+    found = audit(
+        y_true, y_pred, sensitive_features=frame, sample_weight=weight, intersections="scan", n_resamples=300, **options
+    )
+    return found.section("scan").frame().set_index(["subgroup", "rate"]).sort_index()
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(11)
+    frame = pd.DataFrame({name: rng.choice(values, 3000) for name, values in LEVELS.items()})
+    return frame, rng.integers(0, 2, 3000), rng.random(3000) < np.where(frame["race"] == "b", 0.2, 0.4)
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.25])
+def test_equal_weights_scan_as_none(rows, weight):
+    with_weights, without = weighted_scan(*rows, np.full(3000, weight)), weighted_scan(*rows, None)
+    pd.testing.assert_frame_equal(with_weights, without, rtol=1e-9)
+
+
+def test_a_common_factor_and_rows_without_weight_scan_alike(rows):
+    weight = np.random.default_rng(1).lognormal(0, 1, 3000) * (np.arange(3000) % 9 > 0)
+    kept, found = weight > 0, weighted_scan(*rows, weight)
+    pd.testing.assert_frame_equal(weighted_scan(*rows, 512 * weight), found, rtol=1e-9)
+    pd.testing.assert_frame_equal(weighted_scan(*(part[kept] for part in rows), weight[kept]), found, rtol=1e-9)
+
+
+def test_whole_weights_scan_the_rates_of_rows_that_stand_several_times(rows, monkeypatch):
+    monkeypatch.setattr(_scan, "_SHOWN", 10**6)
+    weight = np.random.default_rng(2).integers(1, 5, 3000)
+    again = np.repeat(np.arange(3000), weight)
+    frame, y_true, y_pred = rows
+    found = weighted_scan(*rows, weight)
+    repeated = weighted_scan(frame.iloc[again].reset_index(drop=True), y_true[again], y_pred[again], None)
+    columns = ["value", "others", "difference"]
+    pd.testing.assert_frame_equal(found[columns], repeated[columns], rtol=1e-9)
+    assert (found["high"] - found["low"] > repeated["high"] - repeated["low"]).all()
+    assert found["n"].max() < 3000 < repeated["n"].max()
+    assert found.loc[("race=b", "favorable_rate"), "pvalue_adjusted"] < 0.05
+
+
+def test_groups_without_rows_keep_the_weights_of_their_neighbours():
+    rng = np.random.default_rng(3)
+    empty = np.arange(24) % 5 == 0
+    cell = 4 * rng.choice(np.flatnonzero(~empty), 4000) + rng.integers(0, 4, 4000)
+    weight = rng.lognormal(0, 1, 4000)
+    weights = CellWeights.from_rows(weight, cell, (24, 2, 2))
+    whole = Tally(tuple(LEVELS), GROUPS, weights.sums, weights=weights)
+    place = np.cumsum(~empty) - 1
+    kept = 4 * place[cell // 4] + cell % 4
+    fewer = CellWeights.from_rows(weight, kept, (int((~empty).sum()), 2, 2))
+    part = Tally(
+        tuple(LEVELS), tuple(g for g, e in zip(GROUPS, empty, strict=True) if not e), fewer.sums, weights=fewer
+    )
+    assert scan_section(whole, 2, policy=POLICY, **LOOSE) == scan_section(part, 2, policy=POLICY, **LOOSE)
 
 
 # ----------------------------------------------------------------------------------------------------------- calibration
@@ -314,6 +373,35 @@ def allowed(n_sets):
 
 def test_equal_rates_are_seldom_found_unequal():
     assert false_alarms(400, 1500, 0.3, POLICY.replace(n_resamples=200)) <= allowed(400)
+
+
+def weighted_alarms(n_sets, n, rate, spread, factor, seed=1):
+    """Return the same of rows with log-normal weights, ``factor`` times as large where the decision is favourable."""
+    rng, hits, policy = np.random.default_rng(seed), 0, POLICY.replace(n_resamples=200)
+    for i in range(n_sets):
+        group = rng.choice(len(GROUPS), n, p=SHARES / SHARES.sum())
+        favoured = rng.random(n) < rate / (rate + factor * (1 - rate))
+        weight = rng.lognormal(0, spread, n) * np.where(favoured, factor, 1.0)
+        cell = 4 * group + 2 * (rng.random(n) < 0.4) + favoured
+        weights = CellWeights.from_rows(weight, cell, (len(GROUPS), 2, 2))
+        tally = Tally(tuple(LEVELS), GROUPS, weights.sums, weights=weights)
+        hits += scan_section(tally, 2, outcome="favorable", policy=policy, seed=i).rows[0][-1] <= 0.05
+    return hits / n_sets
+
+
+@pytest.mark.parametrize(("n", "factor"), [(600, 1.0), (1500, 3.0)])
+def test_equal_weighted_rates_are_seldom_found_unequal(n, factor):
+    """With effective counts by each subgroup's own weights .19 and .5 of such scans found something."""
+    assert weighted_alarms(200, n, 0.3, 1.2, factor) <= allowed(200)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("factor", [1.0, 3.0])
+@pytest.mark.parametrize(
+    ("n", "rate", "spread"), [(600, 0.3, 0.7), (600, 0.1, 0.7), (600, 0.3, 1.2), (3000, 0.1, 0.7), (3000, 0.3, 1.2)]
+)
+def test_equal_weighted_rates_are_seldom_found_unequal_at_length(n, rate, spread, factor):
+    assert weighted_alarms(1500, n, rate, spread, factor) <= allowed(1500)
 
 
 @pytest.mark.long

@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 from sklearn_ethiclens import MISSING, Audit, FairnessAuditor, Tally, audit, audit_tally
 from sklearn_ethiclens._findings import Reference
-from sklearn_ethiclens._strata import _Block, strata_frame, strata_sections
+from sklearn_ethiclens._strata import strata_frame, strata_sections
 from sklearn_ethiclens.cli import app
 from sklearn_ethiclens.exceptions import MissingGroupsWarning
 from sklearn_ethiclens.inference import breslow_day_test, cmh_test, mantel_haenszel_difference, mantel_haenszel_ratio
-from sklearn_ethiclens.metrics._rates import WeightedConfusion
+from sklearn_ethiclens.metrics._rates import PartOfWeighted, WeightedConfusion
 
 # Applications to graduate school, Berkeley 1973, the six largest departments: admitted and all, men and women
 # (Bickel, Hammel and O'Connell 1975, Science 187:398-404).
@@ -472,8 +472,7 @@ def test_weighted_strata_hold_their_level(n_strata, size, factor):
             for k in (1, 0, 2)
         ]
         whole = WeightedConfusion(*(part.sum(1) for part in powers))
-        groups = tuple(range(2 * n_tables))
-        count, nobs = _Block(("g",), groups, 0, (), WeightedConfusion(*powers), whole).counts("favorable_rate")
+        count, nobs = PartOfWeighted(*powers, whole).proportion("favorable_rate")
         tables = count[::2], nobs[::2], count[1::2], nobs[1::2]
         if gap:
             pooled = mantel_haenszel_difference(*tables)

@@ -253,11 +253,6 @@ def test_weights_that_do_not_fit_the_counts_are_refused():
         CellWeights(*[np.ones((1, 1, 2))] * 4, (np.ones(1),))
 
 
-def test_what_is_not_done_with_weights_is_refused_by_name():
-    with pytest.raises(ValueError, match="intersections='scan' of weighted rows are not supported"):
-        audit(Y, P, sensitive_features=GROUPS["sex"], sample_weight=WEIGHT, intersections="scan")
-
-
 # ---------------------------------------------------------------------------------------------------- weighted rates
 def test_rates_are_those_of_fairlearn_with_sample_params():
     result = audit(Y, P, sensitive_features=GROUPS, sample_weight=WEIGHT, intersections="all", **FEW)

@@ -19,6 +19,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from sklearn_ethiclens._weights import CellWeights
 from sklearn_ethiclens.inference._intervals import Interval, check_fraction
 
 Floats = NDArray[np.float64]
@@ -142,6 +143,44 @@ def draw_cells(counts: NDArray[Any], n_resamples: int, seed: int, n_jobs: int | 
 
     by_stream(fill, n_resamples, seed, n_jobs)
     return out
+
+
+def draw_tables(
+    tables: NDArray[Any],
+    weights: CellWeights | None,
+    table_of: NDArray[np.intp],
+    slot_of: NDArray[np.intp],
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None = None,
+) -> Floats:
+    """Return bootstrap counts, or sums of weights, of those cells of tables that have rows.
+
+    Parameters
+    ----------
+    tables : ndarray of int of shape (n_tables, ...)
+        Rows by table and cell.
+    weights : CellWeights or None
+        Of the same cells, where rows are weighted.
+    table_of, slot_of : ndarray of int of shape (n_cells,)
+        Where the cells with rows are.
+    n_resamples, seed, n_jobs
+        As in :func:`draw_cells`.
+
+    Returns
+    -------
+    ndarray of shape (n_cells, n_resamples)
+    """
+
+    def cells(values: NDArray[Any]) -> NDArray[Any]:
+        return values.reshape(len(tables), -1)[table_of, slot_of]
+
+    rows = cells(tables)
+    draws = draw_cells(rows, n_resamples, seed, n_jobs)
+    if weights is None:
+        return draws
+    kept = [weights.kept[cell] for cell in table_of * tables[0].size + slot_of]
+    return weigh_draws(draws, rows, cells(weights.sums), cells(weights.squares), kept, seed, n_jobs)
 
 
 def weigh_draws(

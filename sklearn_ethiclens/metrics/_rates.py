@@ -263,6 +263,31 @@ class WeightedConfusion(Confusion):
         return np.where(total == 0, 0.0, count), np.where(total == 0, 0.0, nobs)
 
 
+class PartOfWeighted(WeightedConfusion):
+    """Tables that are parts of larger ones, with effective counts by what a row of those is worth.
+
+    The few weights of a part say too little of how much they vary, and where they happen to be alike too much is made of them.
+
+    Parameters
+    ----------
+    counts, rows, squares : ndarray of shape (..., n_outcomes, 2)
+        As of :class:`WeightedConfusion`.
+    whole : Confusion
+        The larger tables, of a shape that the first axes of the parts begin with.
+    """
+
+    def __init__(self, counts: NDArray[Any], rows: NDArray[Any], squares: NDArray[Any], whole: Confusion) -> None:
+        super().__init__(counts, rows, squares, whole.outcome)
+        self._whole = whole
+
+    def _effective(self, numerator: str, denominator: str) -> tuple[Floats, Floats]:
+        _, size = self._whole.effective(numerator, denominator)
+        worth = np.fmin(divide(size, self._whole.rows(denominator)), 1.0)
+        rows = self.rows(denominator)
+        nobs = rows * np.where(rows > 0, worth.reshape(worth.shape + (1,) * (rows.ndim - worth.ndim)), 0.0)
+        return np.where(rows > 0, divide(self.count(numerator), self.count(denominator)), 0.0) * nobs, nobs
+
+
 class WeightedReplicates(Confusion):
     """Replicates of sums of weights; proportions have the sample's effective size for each unit of weight.
 

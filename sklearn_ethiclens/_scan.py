@@ -39,6 +39,9 @@ _WORDS = {
 _DEPTH = 2  # attributes combined where no number is given
 _MOST_DIGITS = 9  # of that number; more than there are attributes means all of them
 _LEAST_ROWS, _LEAST_OUTCOMES = 30, 10  # whatever the policy's floors
+_LEAST_WORTH = (
+    0.1  # effective rows over rows; below, a few weights carry all and no bootstrap knows what others might have
+)
 _SHOWN = 10
 _MOST_MEMBERSHIPS = 50_000_000
 _LARGEST_QUANTILE = 8.0  # beyond, 1 - its tail is 1 in floating point
@@ -279,7 +282,7 @@ def _family(group: Confusion, others: Confusion, rates: Sequence[str], floors: d
         where.append(at)
         differences.append(counts[0] / counts[1] - counts[2] / counts[3])
         statistics.append(np.abs(differences[-1]) / _null_error(*counts))
-        n1, n2 = counts[1], counts[3]
+        n1, n2 = group.rows(nobs)[at], others.rows(nobs)[at]
         inflations.append(np.sqrt((1 / n1 + 1 / n2) / ((n1 - 1) / n1**2 + (n2 - 1) / n2**2)))
     return _Family(*map(np.concatenate, (which, where, differences, statistics, inflations)))
 
@@ -382,6 +385,11 @@ def _lines(
     ]
     if tally.weights is not None:
         lines.append("Rates are weighted, and errors allow for the weights; floors and n are of rows as they are.")
+        worth = tally.counts.sum() ** 2 / tally.weights.squares.sum()
+        if worth < _LEAST_WORTH * tally.n_rows:
+            lines.append(
+                f"Weights vary so much that the {tally.n_rows} rows are worth {worth:.0f}: too few for the p-values to be trusted."
+            )
     for r, name in enumerate(rates):
         left_out = n_scanned - int(np.count_nonzero(family.rate == r))
         if left_out:

@@ -340,6 +340,19 @@ def test_whole_weights_scan_the_rates_of_rows_that_stand_several_times(rows, mon
     assert found.loc[("race=b", "favorable_rate"), "pvalue_adjusted"] < 0.05
 
 
+def test_weights_that_leave_less_than_one_row_of_an_outcome_leave_no_number_out():
+    rng = np.random.default_rng(4)
+    weights = CellWeights.from_rows(rng.lognormal(0, 2.5, 900), rng.integers(0, 96, 900), (24, 2, 2))
+    tally = Tally(tuple(LEVELS), GROUPS, weights.sums, weights=weights)
+    worth = weights.sums.sum() ** 2 / weights.squares.sum() / 900
+    assert 10 * worth < 1 < weights.rows.sum((0, 2)).min()  # the floor is 10 rows
+    section = scan_section(tally, 2, policy=POLICY, **LOOSE)
+    assert any("too few for the p-values" in line for line in section.lines)
+    found = section.frame()
+    assert len(found) == 10
+    assert found.select_dtypes("number").notna().all(axis=None)
+
+
 def test_groups_without_rows_keep_the_weights_of_their_neighbours():
     rng = np.random.default_rng(3)
     empty = np.arange(24) % 5 == 0

@@ -298,3 +298,12 @@ def test_size_of_the_breslow_day_test():
     found = breslow_day_test(*draws(4000, *LARGE))
     assert (found.pvalue <= 0.05).mean() == pytest.approx(0.05, abs=0.012)
     assert stats.kstest(found.statistic, "chi2", args=(3,)).pvalue > 1e-3
+
+
+def test_effective_counts_below_one_row_on_each_side_test_no_more_than_they_hold():
+    """Of whole counts there are two at least; total / (total - 1), 2 there, stays 2 below and never turns negative."""
+    one = cmh_test([1], [1], [0], [1])
+    assert one.statistic == pytest.approx((1 - 0.5) ** 2 / (1 * 1 * 1 * 1 / (2**2 * 1)))
+    half = cmh_test([0.5], [0.5], [0], [0.5])
+    assert half.statistic == pytest.approx((0.5 - 0.25) ** 2 / (0.5**4 / (1 * 0.5)))
+    assert 0 < half.statistic < one.statistic

@@ -274,7 +274,8 @@ def cmh_test(
     total, events = n + m, x + y
     expected = n * events / total
     distance = np.abs(_sum(x - expected, used))
-    variance = _sum(n * m * events * (total - events) / (total**2 * (total - 1)), used)
+    free = np.where(total < 2, total / 2, total - 1)  # effective counts can be fewer than one row on each side
+    variance = _sum(n * m * events * (total - events) / (total**2 * free), used)
     if correction:
         distance = np.maximum(distance - 0.5, 0.0)
     statistic = np.where(variance == 0, 0.0, distance**2 / variance)

@@ -100,6 +100,13 @@ def test_sums_are_exact_to_rounding_however_far_weights_lie_apart():
 
 
 @pytest.mark.parametrize("exact", [False, True])
+def test_sums_do_not_depend_on_the_order_of_the_rows(exact):
+    order = np.random.default_rng(4).permutation(N)
+    mixed = tally_of(Y[order], P[order], GROUPS.iloc[order], WEIGHT[order], exact_weights=exact)
+    assert mixed.digest() == tally_of(exact_weights=exact).digest()
+
+
+@pytest.mark.parametrize("exact", [False, True])
 def test_marginal_is_the_tally_of_fewer_columns(exact):
     marginal = tally_of(exact_weights=exact).marginal(["race"])
     alone = tally_of(groups=GROUPS[["race"]], exact_weights=exact)

@@ -341,11 +341,9 @@ def _replicate_columns(values: Any) -> Floats:
     if not isinstance(values, np.ndarray | pd.DataFrame) and nw.dependencies.is_into_dataframe(values):
         values = nw.from_native(values, eager_only=True).to_pandas()
     if isinstance(values, pd.DataFrame):
-        strange = [i for i, dtype in enumerate(values.dtypes) if dtype.kind not in "iuf"]
+        strange = [(name, dtype) for name, dtype in values.dtypes.items() if dtype.kind not in "iuf"]
         if strange:
-            raise TypeError(
-                f"replicate_weights must be numbers; column {values.columns[strange[0]]!r} is of {values.dtypes.iloc[strange[0]]}."
-            )
+            raise TypeError(f"replicate_weights must be numbers; column {strange[0][0]!r} is of {strange[0][1]}.")
         array = values.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "iuf":

@@ -7,6 +7,7 @@ audit of the same rows without weights.
 import json
 import pickle
 import sys
+from decimal import Decimal
 from itertools import pairwise
 
 import fairlearn.metrics as fl
@@ -202,6 +203,7 @@ def test_weights_of_many_kinds_of_columns():
     for weight in (WEIGHT.tolist(), pd.Series(WEIGHT), pd.Series(WEIGHT, dtype="Float64"), WEIGHT[:, None]):
         assert tally_of(weight=weight) == expected
     assert tally_of(weight=np.full(N, 2, dtype=np.int32)).counts.sum() == 2 * N
+    assert tally_of(weight=[Decimal("0.25")] * N) == tally_of(weight=[0.25] * N)
 
 
 @pytest.mark.engines

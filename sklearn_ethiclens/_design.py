@@ -26,6 +26,7 @@ Ints = NDArray[np.int64]
 
 MOST_CELLS = 2048  # whose covariances are kept: 512 groups with labels
 REPLICATES = "replicate weights"
+_LARGEST = 1e90  # as for the weights that they are replicates of
 _SUCCESSIVE_DIFFERENCE = 4.0  # variance of R replicates: 4/R times the sum of squares (U.S. Census Bureau, ACS and CPS)
 
 
@@ -340,14 +341,19 @@ def _replicate_columns(values: Any) -> Floats:
     if not isinstance(values, np.ndarray | pd.DataFrame) and nw.dependencies.is_into_dataframe(values):
         values = nw.from_native(values, eager_only=True).to_pandas()
     if isinstance(values, pd.DataFrame):
-        strange = [column for column in values if not pd.api.types.is_numeric_dtype(values[column])]
+        strange = [(name, dtype) for name, dtype in values.dtypes.items() if dtype.kind not in "iuf"]
         if strange:
-            raise TypeError(
-                f"replicate_weights must be numbers; column {strange[0]!r} is of {values[strange[0]].dtype}."
-            )
+            raise TypeError(f"replicate_weights must be numbers; column {strange[0][0]!r} is of {strange[0][1]}.")
         array = values.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
-        array = np.asarray(values)
+        if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "iuf":
+            values = values.astype(np.float64).filled(np.nan)
+        try:
+            array = np.asarray(values)
+        except ValueError as error:
+            raise ValueError(
+                "replicate_weights must have one column a replicate; got rows of different lengths."
+            ) from error
         if array.dtype.kind not in "iuf":
             raise TypeError(f"replicate_weights must be numbers; got an array of {array.dtype}.")
         array = array.astype(np.float64)
@@ -361,6 +367,12 @@ def _replicate_columns(values: Any) -> Floats:
         raise ValueError(
             f"replicate_weights must be finite; got {np.count_nonzero(wrong)} missing (NaN) or infinite in "
             f"{np.count_nonzero(wrong.any(1))} of {len(array)} rows. Drop these rows from all arguments."
+        )
+    largest = float(np.abs(array).max(initial=0.0))
+    if largest > _LARGEST:
+        raise ValueError(
+            f"replicate_weights must lie within {_LARGEST:g}, so that squares are finite; got {largest:g}. Divide them "
+            f"and sample_weight by the mean of sample_weight."
         )
     return array
 

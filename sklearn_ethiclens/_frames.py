@@ -247,7 +247,9 @@ def _rows_of_small_cells(
     by: dict[str, nw.Expr] = {}
     for key, dtype in [*without_gaps.items(), *with_gaps.items()]:
         column, as_text = nw.col(key), key in with_gaps or dtype in (nw.Categorical, nw.Enum)
-        if as_text and dtype != nw.Duration:  # which polars makes no text of
+        if as_text and dtype.is_float():  # 0.0 and -0.0 are one value with two texts
+            by[key] = nw.when(column == 0).then(nw.lit("0")).otherwise(column.cast(nw.String)).fill_null(_NULL)
+        elif as_text and dtype != nw.Duration:  # which polars makes no text of
             by[key] = column.cast(nw.String).fill_null(_NULL)
         elif not as_text:
             by[key] = column

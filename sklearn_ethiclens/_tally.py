@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, prod
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from sklearn_ethiclens._validation import (
 from sklearn_ethiclens._weights import CellWeights, WeightSums, check_sample_weight
 
 _DENSE_CELLS = 1 << 22
+_MOST_ROWS = 1 << 62  # beyond which sums of 64-bit whole numbers wrap around
 _JSON_TYPES = (bool, int, float, str, type(None))
 
 Group = tuple[Any, ...]
@@ -96,15 +98,18 @@ class Tally:
         try:
             counts = np.array(self.counts)
         except ValueError as error:
-            raise ValueError(f"counts must be one table a group, labelled or not: {error}.") from error
+            raise ValueError("counts must be one table a group, all of them labelled or none.") from error
         kind: type[np.int64 | np.float64] = np.int64 if self.weights is None else np.float64
+        if counts.dtype.kind in "US" or (counts.dtype.kind == "O" and any(isinstance(n, str) for n in counts.flat)):
+            raise TypeError("counts must be numbers of rows; got text.")
         if self.weights is None and counts.dtype.kind not in "iu":
             counts = counts.astype(float)
             if not np.isfinite(counts).all() or (counts != np.floor(counts)).any():
                 raise ValueError(
                     "counts must be whole numbers of rows; give weights too where they are sums of weights."
                 )
-            counts = counts.astype(np.int64)
+        if self.weights is None and counts.sum(dtype=float) > _MOST_ROWS:
+            raise ValueError(f"counts must sum up to at most {_MOST_ROWS:.3g} rows; got {counts.sum(dtype=float):.3g}.")
         if counts.ndim != 3 or counts.shape[0] != len(self.groups) or counts.shape[1:] not in ((2, 2), (1, 2)):
             raise ValueError(
                 f"counts must have shape ({len(self.groups)}, 2, 2), or ({len(self.groups)}, 1, 2) without labels; got "
@@ -502,8 +507,23 @@ class Tally:
         array([ 4, 10])
         """
         names = (attribute,) if isinstance(attribute, str) else tuple(attribute)
+        if not isinstance(counts, Mapping) or not counts:
+            raise (ValueError if isinstance(counts, Mapping) else TypeError)(
+                f"counts must give a mapping of counts for each of one or more groups; got {counts!r:.80}."
+            )
         table = {}
         for group, cell in counts.items():
+            if not isinstance(cell, Mapping):
+                raise TypeError(
+                    f"counts of group {group!r} must be a mapping of tp, fp, fn, tn or n, selected; got {cell!r:.80}."
+                )
+            text = [
+                key for key in ("tp", "fp", "fn", "tn", "n", "selected") if not isinstance(cell.get(key, 0), Number)
+            ]
+            if text:
+                raise TypeError(
+                    f"counts of group {group!r} must be numbers of rows; {text[0]} is {cell[text[0]]!r:.80}."
+                )
             if {"tp", "fp", "fn", "tn"} <= set(cell):
                 table[group] = [[cell["tn"], cell["fp"]], [cell["fn"], cell["tp"]]]
             elif {"n", "selected"} <= set(cell):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, NamedTuple, cast
 from warnings import warn
 
@@ -90,6 +91,10 @@ def as_scalar(value: Any) -> Any:
         value = str(value)
     if isinstance(value, pd.Timestamp) and not value.nanosecond:
         value = value.to_pydatetime()
+    if isinstance(value, pd.Timedelta) and not value.nanoseconds:
+        value = value.to_pytimedelta()
+    if isinstance(value, float) and value == 0:
+        value = 0.0  # -0.0 is the same label, and which of the two a library shows depends on which came first
     return value
 
 
@@ -194,9 +199,10 @@ def numeric_column(values: Any, name: str, *, one: str, hint: str, booleans: boo
         read = column.to_numpy(dtype=np.float64, na_value=np.nan) if numeric else column.to_numpy(dtype=object)
     if read.dtype == object:
         gaps = pd.isna(read)
-        read = np.array([np.nan if gap else v for v, gap in zip(read, gaps, strict=True)])
+        plain = (float(v) if isinstance(v, Decimal) else v for v in read)
+        read = np.array([np.nan if gap else v for v, gap in zip(plain, gaps, strict=True)])
     if read.dtype.kind not in ("iufb" if booleans else "iuf"):
-        raise TypeError(f"{name} must hold one number per row; got values such as {read.tolist()[0]!r}.")
+        raise TypeError(f"{name} must hold one number per row; got values such as {read.tolist()[0]!r:.80}.")
     return np.asarray(read.astype(np.float64))
 
 
@@ -393,7 +399,7 @@ def _encode_extension(column: pd.Series, name: str) -> Column:
 def _from_hashing(values: Any, name: str) -> Column:
     try:
         codes, uniques = pd.factorize(values, use_na_sentinel=True)
-    except TypeError as error:
+    except (TypeError, NotImplementedError) as error:  # the latter is pyarrow's
         raise TypeError(
             f"{name} holds values that cannot be labels ({error}); pass text, numbers or booleans."
         ) from error

@@ -262,24 +262,32 @@ class CellWeights:
         """
         n_cells = int(np.prod(shape))
         rows = np.bincount(cell, minlength=n_cells)
-        # Sums are taken of what weights are above one of their cell: those of equal weights are then exact, so that equal
-        # weights are seen to be equal however many rows there are.
-        first = np.zeros(n_cells)
-        first[cell] = weights
-        above = weights - first[cell]
-        one, two, three = (np.bincount(cell, weights=above**k, minlength=n_cells) for k in (1, 2, 3))
+        places = np.flatnonzero(rows)
+        sizes = rows[places]
+        stops = np.cumsum(sizes)
+        starts = stops - sizes
+        # Each cell's weights in ascending order: sums then do not depend on the order of the rows, not even in their last digits.
+        small = np.asarray(cell).astype(np.uint16) if n_cells <= 1 << 16 else np.asarray(cell)
+        weights = weights[np.argsort(small, kind="stable")]
+        parts = np.split(weights, stops[:-1]) if places.size else []
+        for part in parts:
+            part.sort()
+        # Sums are taken of what weights are above the smallest of their cell: those of equal weights are then exact, so that
+        # equal weights are seen to be equal however many rows there are.
+        first, one, two, three = np.zeros((4, n_cells))
+        first[places] = weights[starts]
+        above = weights - np.repeat(first[places], sizes)
+        power = above
+        for power_sums in (one, two, three):
+            power_sums[places] = np.add.reduceat(power, starts)
+            power = power * above
         sums = rows * first + one
         squares = rows * first**2 + 2 * first * one + two
         cubes = rows * first**3 + 3 * first**2 * one + 3 * first * two + three
-        kept: list[Floats | None] = [None] * n_cells
-        wanted = np.full(n_cells, True) if exact else rows < KEPT_BELOW
-        of_wanted = np.flatnonzero(wanted[cell])
-        own_cells, own_weights = cell[of_wanted], weights[of_wanted]
-        order = np.lexsort((own_weights, own_cells))
-        places = np.flatnonzero(wanted)
-        parts = np.split(own_weights[order], np.cumsum(rows[places])[:-1]) if places.size else []
+        kept: list[Floats | None] = [np.empty(0) if exact or n < KEPT_BELOW else None for n in rows.tolist()]
         for place, part in zip(places.tolist(), parts, strict=True):
-            kept[place] = part
+            if kept[place] is not None:
+                kept[place] = part
         return cls(
             rows.reshape(shape),
             sums.reshape(shape),

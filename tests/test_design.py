@@ -586,6 +586,34 @@ def test_rows_of_weight_zero_are_in_no_unit():
             "replicate_weights must be numbers; column 'x'",
         ),
         (
+            {"replicate_weights": pd.DataFrame(REPLICATES > 1), "sample_weight": WEIGHT},
+            TypeError,
+            "replicate_weights must be numbers; column 0 is of bool",
+        ),
+        (
+            {"replicate_weights": pd.DataFrame(REPLICATES * 1j), "sample_weight": WEIGHT},
+            TypeError,
+            "replicate_weights must be numbers; column 0 is of complex128",
+        ),
+        (
+            {
+                "replicate_weights": np.ma.masked_array(REPLICATES, np.arange(N * 80).reshape(N, 80) == 3),
+                "sample_weight": WEIGHT,
+            },
+            ValueError,
+            r"replicate_weights must be finite; got 1 missing \(NaN\) or infinite in 1 of 1600 rows",
+        ),
+        (
+            {"replicate_weights": [[1.0, 2.0]] * (N - 1) + [[1.0]], "sample_weight": WEIGHT},
+            ValueError,
+            "replicate_weights must have one column a replicate; got rows of different lengths",
+        ),
+        (
+            {"replicate_weights": REPLICATES * 1e200, "sample_weight": WEIGHT},
+            ValueError,
+            r"replicate_weights must lie within 1e\+90, so that squares are finite",
+        ),
+        (
             {"replicate_weights": REPLICATES.astype(str), "sample_weight": WEIGHT},
             TypeError,
             "replicate_weights must be numbers",

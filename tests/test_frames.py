@@ -308,6 +308,21 @@ def test_lists_are_no_labels(load):
         Tally.from_frame(load(table), **COLUMNS, sensitive_features="g")
 
 
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_minus_zero_is_the_group_zero(load, gaps, weight):
+    """Whichever of the two comes first, and where a gap has the engine join by text."""
+    pa = pytest.importorskip("pyarrow")
+    group = pa.array(cycle(-0.0, 0.0, 1.0, 2.0, -0.0, None if gaps else 3.0))
+    table = pa.table({"y": cycle(0, 1, 1), "p": cycle(1, 0, 0, 1, 0), "g": group, "w": cycle(1.5, 0.25, 3.0)})
+    asked = {**COLUMNS, "sensitive_features": "g"}
+    found = quietly(Tally.from_frame, load(table), **asked, sample_weight=weight)
+    rows = table.to_pandas().assign(g=lambda t: t["g"].replace(-0.0, 0.0))
+    weights = {} if weight is None else {"sample_weight": rows["w"]}
+    assert str(found.groups[0][0]) == "0.0"
+    assert found.digest() == quietly(by_rows, rows, **asked, **weights).digest()
+
+
 # ------------------------------------------------------------------------------------------------------------- weights
 def weighted_table(seed=0):
     """The rows of :func:`arrow_table` seven times over, so that cells have few rows and many, with weights, some of them 0."""

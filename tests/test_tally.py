@@ -264,11 +264,35 @@ def test_labels_of_a_printed_table_become_python_scalars():
         ({"a": {"n": 3.5, "selected": 1}}, "whole numbers"),
         ({"a": {"n": float("nan"), "selected": 1}}, "whole numbers"),
         ({"a": {"n": float("inf"), "selected": 1}}, "whole numbers"),
-        ({"a": {"n": 3, "selected": 1}, "b": {"tp": 1, "fp": 1, "fn": 1, "tn": 1}}, "counts"),
+        (
+            {"a": {"n": 3, "selected": 1}, "b": {"tp": 1, "fp": 1, "fn": 1, "tn": 1}},
+            r"counts must be one table a group, all of them labelled or none\.$",
+        ),
+        ({}, r"counts must give a mapping of counts for each of one or more groups; got \{\}"),
+        (
+            {"a": {"tp": 2**61, "fp": 2**61, "fn": 2**61, "tn": 1}},
+            r"counts must sum up to at most 4.61e\+18 rows; got 6.92e\+18",
+        ),
+        ({"a": {"tp": 2**63, "fp": 1, "fn": 1, "tn": 1}}, r"at most 4.61e\+18 rows; got 9.22e\+18"),
     ],
 )
 def test_a_wrong_printed_table_is_refused(table, message):
     with pytest.raises(ValueError, match=message):
+        Tally.from_counts(table)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (None, "counts must give a mapping of counts for each of one or more groups; got None"),
+        ([1, 2], r"counts must give a mapping of counts for each of one or more groups; got \[1, 2\]"),
+        ({"a": 3}, "counts of group 'a' must be a mapping of tp, fp, fn, tn or n, selected; got 3"),
+        ({"a": {"tp": "3", "fp": 1, "fn": 1, "tn": 1}}, "counts of group 'a' must be numbers of rows; tp is '3'"),
+        ({"a": {"n": 3, "selected": None}}, "counts of group 'a' must be numbers of rows; selected is None"),
+    ],
+)
+def test_what_is_no_printed_table_is_refused(table, message):
+    with pytest.raises(TypeError, match=message):
         Tally.from_counts(table)
 
 

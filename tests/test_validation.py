@@ -764,6 +764,24 @@ def test_numpy_scalars_become_python_scalars():
     ]
 
 
+def test_times_and_spans_of_pandas_become_those_of_python_unless_that_loses_something():
+    assert type(as_scalar(pd.Timedelta(days=1))) is datetime.timedelta
+    assert as_scalar(pd.Timedelta(days=1, nanoseconds=1)).nanoseconds == 1
+    assert type(as_scalar(pd.Timestamp(2020, 1, 1))) is datetime.datetime
+
+
+def test_minus_zero_is_zero():
+    assert str(as_scalar(np.float32(-0.0))) == str(as_scalar(-0.0)) == "0.0"
+    assert str(encode_column([-0.0, 0.0, 0.5], "g").levels[0]) == "0.0"
+
+
+@pytest.mark.parametrize("values", [[["a"], ["b"]], [{"a": 1}, {"a": 2}]])
+def test_nested_values_of_pandas_pyarrow_types_are_no_labels(values):
+    pa = pytest.importorskip("pyarrow")
+    with pytest.raises(TypeError, match="g holds values that cannot be labels"):
+        encode_column(pd.Series(values, dtype=pd.ArrowDtype(pa.array(values).type)), "g")
+
+
 def test_labels_are_shown_as_a_person_reads_them():
     assert show(1.0) == "1"
     assert show(1.5) == "1.5"

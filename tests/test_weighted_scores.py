@@ -252,6 +252,22 @@ def test_the_width_of_the_calibration_error_is_that_of_its_influence_function():
     assert found.low[0] < found.crossfit[0] - 1.9 * error
 
 
+@pytest.mark.parametrize("factor", [1 / 3, 1e-50, 7e40])
+def test_the_calibration_error_knows_weights_up_to_a_factor(factor):
+    """A half without rows, or whose residuals cancel, has no sign: not that of a rounding error."""
+    random = np.random.default_rng(0)
+    scores, truth = random.choice([0.0, 0.1, 0.3, 0.5, 0.7, 1.0], 60), random.integers(0, 2, 60)
+    rows = WeightedResiduals(truth - scores, random.integers(1, 4, 60).astype(float), (scores * 9.9).astype(int))
+    empty = np.zeros((1, 10, 2))
+    found, scaled = (
+        calibration_error_interval(
+            empty.astype(int), empty, empty, weighted={0: rows._replace(weight=rows.weight * by)}
+        )
+        for by in (1.0, factor)
+    )
+    np.testing.assert_allclose(np.ravel(scaled), np.ravel(found), rtol=1e-9)
+
+
 def replace_weights(scores, truth):
     return ScoreTally.from_rows(scores, truth, np.zeros(scores.size), n_groups=1).bins
 

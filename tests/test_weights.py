@@ -7,6 +7,7 @@ audit of the same rows without weights.
 import json
 import pickle
 import sys
+from decimal import Decimal
 from itertools import pairwise
 
 import fairlearn.metrics as fl
@@ -97,6 +98,13 @@ def test_sums_are_exact_to_rounding_however_far_weights_lie_apart():
             own = weight[(GROUPS["race"] == "c") & (decision == P)]
             mine = found[[group[1] == "c" for group in tally.groups]][..., decision].sum()
             assert mine == pytest.approx(np.sum(own**k), rel=1e-12)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_sums_do_not_depend_on_the_order_of_the_rows(exact):
+    order = np.random.default_rng(4).permutation(N)
+    mixed = tally_of(Y[order], P[order], GROUPS.iloc[order], WEIGHT[order], exact_weights=exact)
+    assert mixed.digest() == tally_of(exact_weights=exact).digest()
 
 
 @pytest.mark.parametrize("exact", [False, True])
@@ -195,6 +203,7 @@ def test_weights_of_many_kinds_of_columns():
     for weight in (WEIGHT.tolist(), pd.Series(WEIGHT), pd.Series(WEIGHT, dtype="Float64"), WEIGHT[:, None]):
         assert tally_of(weight=weight) == expected
     assert tally_of(weight=np.full(N, 2, dtype=np.int32)).counts.sum() == 2 * N
+    assert tally_of(weight=[Decimal("0.25")] * N) == tally_of(weight=[0.25] * N)
 
 
 @pytest.mark.engines

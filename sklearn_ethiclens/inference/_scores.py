@@ -32,6 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 N_SPLITS = 40
 LEAST_CLASS = 5  # rows of the smaller class from which DeLong's variance is used
 _HALVINGS = 60
+_ROUNDING = 1e-12  # of the sum of the absolutes: what a sum that is 0 may come out as
 
 
 # ------------------------------------------------------------------------------------------------- area under the curve
@@ -406,7 +407,8 @@ def _weighted_moments(rows: WeightedResiduals, n_bins: int) -> tuple[float, floa
 
     The latter less the squared error is the variance of the error, linearised, times the effective number of rows.
     """
-    weight, gaps = rows.weight, np.bincount(rows.bin, rows.weight * rows.residual, n_bins)
+    weight, moved = rows.weight, rows.weight * rows.residual
+    gaps = _clean(np.bincount(rows.bin, moved, n_bins), np.bincount(rows.bin, np.abs(moved), n_bins))
     error = float(np.abs(gaps).sum() / weight.sum())
     squares = np.square(weight)
     signed = np.sign(gaps)[rows.bin] * rows.residual
@@ -414,13 +416,18 @@ def _weighted_moments(rows: WeightedResiduals, n_bins: int) -> tuple[float, floa
     return float(weight.sum() ** 2 / squares.sum()), error, variance + error**2
 
 
+def _clean(gaps: FloatArray, size: FloatArray) -> FloatArray:
+    """Return gaps with those that are rounding errors set to 0: their sign would be that of the unit weights are given in."""
+    return np.where(np.abs(gaps) > _ROUNDING * size, gaps, 0.0)
+
+
 def _weighted_crossfit(rows: WeightedResiduals, n_bins: int, n_splits: int, generator: np.random.Generator) -> float:
     """Return the mean over random halves of rows of the gaps of each half, signed by the other's."""
     moved = rows.weight * rows.residual
-    gaps = np.bincount(rows.bin, moved, n_bins)
+    gaps, size = np.bincount(rows.bin, moved, n_bins), np.bincount(rows.bin, np.abs(moved), n_bins)
     found = 0.0
     for _ in range(n_splits):
         first = np.bincount(rows.bin, np.where(generator.integers(0, 2, moved.size, dtype=bool), moved, 0.0), n_bins)
-        second = gaps - first
+        first, second = _clean(first, size), _clean(gaps - first, size)
         found += float((np.sign(first) * second + np.sign(second) * first).sum())
     return found / n_splits / float(rows.weight.sum())

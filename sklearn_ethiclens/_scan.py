@@ -388,7 +388,8 @@ def _lines(
         worth = tally.counts.sum() ** 2 / tally.weights.squares.sum()
         if worth < _LEAST_WORTH * tally.n_rows:
             lines.append(
-                f"Weights vary so much that the {tally.n_rows} rows are worth {worth:.0f}: too few for the p-values to be trusted."
+                f"Weights vary so much that the {tally.n_rows} rows are worth {worth:.0f}, too few for the p-values to be "
+                f"trusted."
             )
     for r, name in enumerate(rates):
         left_out = n_scanned - int(np.count_nonzero(family.rate == r))

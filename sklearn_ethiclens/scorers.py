@@ -182,10 +182,17 @@ class FairnessScorer:
             raise TypeError(f"unexpected arguments: {sorted(options)}.")
         self.scale = _scale_of(self.metric, greater_is_better)
         self.flip = greater_is_better is False
-        if isinstance(self.groups, str) or (self.groups is not None and len(self.groups) < 2):
+        if isinstance(self.groups, np.ndarray | pd.Index):
+            self.groups = self.groups.tolist()
+        # Not a set, whose order, and that of the keys of cv_results_, changes from run to run.
+        if self.groups is not None and not (isinstance(self.groups, list | tuple) and len(set(self.groups)) >= 2):
             raise ValueError(
-                f"groups must list the groups that every fold must hold, two at least; got {self.groups!r}."
+                f"groups must be a list of the groups that every fold must hold, two at least; got {self.groups!r}."
             )
+        if isinstance(self.min_group_size, bool) or not isinstance(self.min_group_size, int | np.integer):
+            raise TypeError(f"min_group_size must be a whole number of rows; got {self.min_group_size!r}.")
+        if self.min_group_size < 1:
+            raise ValueError(f"min_group_size must be at least 1; got {self.min_group_size!r}.")
         if self.outcome not in OUTCOMES:
             raise ValueError(f"outcome must be one of {OUTCOMES}; got {self.outcome!r}.")
         if self.estimate not in ("value", "worst"):
@@ -558,19 +565,27 @@ class FairnessMultiScorer:
 
         self.performance = {k: get_scorer(v) if isinstance(v, str) else v for k, v in performance.items()}
         self.pooled = pooled
-        clash = sorted(set(self.scorers) & set(self.performance))
+        clash = sorted({*self.scorers, "selection_rate"} & set(self.performance))
         if clash or len(self.scorers) < len(scorers):
-            raise ValueError(f"every score needs its own name; repeated: {clash or [s._name() for s in scorers]}.")
+            raise ValueError(
+                f"every score needs its own name, and selection_rate is one of them; repeated: "
+                f"{clash or [s._name() for s in scorers]}."
+            )
         self._first = next(iter(self.scorers.values()))
         if pooled and not self._first._expected():
             raise ValueError("pooled=True needs the groups beforehand: pass groups=[...], or a Series.")
         self._requests: dict[str, Any] = {"sensitive_features": self._first.sensitive_features is None}
 
     def _accept_sample_weight(self) -> bool:
-        """Tell a search that is fitted with weights: unless declined, and only if every disparity takes them."""
+        """Tell a search that is fitted with weights: unless declined, and only if every score takes them."""
         if self._requests.get("sample_weight") is False:
             return False
-        return all(scorer._accept_sample_weight() for scorer in self.scorers.values())
+        return all(scorer._accept_sample_weight() for scorer in self.scorers.values()) and not self._unweighted()
+
+    def _unweighted(self) -> list[str]:
+        """Return the performance scorers that take no weights."""
+        inner = {name: getattr(scorer, "_score_func", scorer) for name, scorer in self.performance.items()}
+        return [name for name, function in inner.items() if not _takes(function, "sample_weight")]
 
     def __call__(
         self, estimator: Any, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -586,6 +601,11 @@ class FairnessMultiScorer:
                 raise ValueError(
                     "pooled=True pools numbers of rows, but sample_weight reached the scorer: leave out pooled, or leave "
                     "sample_weight unrequested (set_score_request(sample_weight=False))."
+                )
+            if weights is not None and (unweighted := self._unweighted()):
+                raise ValueError(
+                    f"sample_weight reached the scorer, but {listing(unweighted)} of performance takes none: leave such out, or "
+                    f"leave sample_weight unrequested (set_score_request(sample_weight=False))."
                 )
             given = {} if weights is None else {"sample_weight": weights}
             scores = {k: float(scorer(cached, X, y, **given)) for k, scorer in self.performance.items()}

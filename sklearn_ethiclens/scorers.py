@@ -550,7 +550,16 @@ def fairness_scorers(
         raise ValueError("metrics is empty; name at least one, such as 'disparate_impact'.")
     if isinstance(performance, str):
         performance = [performance]
+    if not isinstance(performance, Mapping | list | tuple):
+        raise TypeError(
+            f"performance must be a list of names of scorers, or a dict of scorers by name; got {performance!r}."
+        )
     named = dict(performance) if isinstance(performance, Mapping) else {name: name for name in performance}
+    strange = [name for name, scorer in named.items() if not (isinstance(scorer, str) or callable(scorer))]
+    if strange:
+        raise TypeError(
+            f"performance must hold names of scorers, or callables (estimator, X, y); got {named[strange[0]]!r}."
+        )
     return FairnessMultiScorer(scorers, named, pooled=pooled)
 
 
@@ -689,7 +698,11 @@ class _CachedEstimator:
 
 
 # -------------------------------------------------------------------------------------------------------------- helpers
-def _scorable(name: str) -> Metric | ScoreMetric:
+def _scorable(name: Any) -> Metric | ScoreMetric:
+    if not isinstance(name, str):
+        raise TypeError(
+            f"metric must be a name in METRICS or SCORE_METRICS, or a callable; got {name!r}. fairness_scorers takes several."
+        )
     metric = find_metric(name)
     if isinstance(metric, Metric) and metric.kind == "group":
         related = [m.name for m in METRICS.values() if m.kind != "group" and metric.name in m.rates][:3]
@@ -783,6 +796,11 @@ def _callable_name(metric: Any) -> str:
     while hasattr(metric, "func"):  # functools.partial
         metric = metric.func
     return str(getattr(metric, "__name__", ""))
+
+
+def _check_number(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number; got {value!r}.")
 
 
 def _takes(function: Any, argument: str) -> bool:
@@ -909,10 +927,18 @@ def select_within(
     """
     if (bound is None) == (tolerance is None):
         raise ValueError("give either a bound on the disparity, or a tolerance of performance.")
-    if tolerance is not None and (tolerance < 0 or confidence is not None):
+    for name, number in (("bound", bound), ("tolerance", tolerance), ("confidence", confidence)):
+        if number is not None:
+            _check_number(name, number)
+    if tolerance is not None and (not tolerance >= 0 or confidence is not None):
         raise ValueError("tolerance must be at least 0, and goes without confidence.")
     if bound is not None and not bound >= 0:
         raise ValueError(f"bound must be at least 0: disparities are bounded without their sign; got {bound!r}.")
+    known = METRICS.get(disparity)
+    if bound is not None and bound > 1 and known is not None and known.scale == "ratio":
+        raise ValueError(
+            f"bound of {disparity} must lie in [0, 1], the smallest acceptable of r and 1 / r; got {bound:g}."
+        )
     if confidence is not None:
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must lie in (0, 1); got {confidence!r}.")
@@ -1045,6 +1071,7 @@ def select_pareto(*, disparity: str, performance: str, weight: float = 0.5) -> C
     ...        "std_test_accuracy": [0, 0, 0], "mean_test_equalized_odds_difference": [-0.0, -0.02, -0.2]})
     1
     """
+    _check_number("weight", weight)
     if not 0 <= weight <= 1:
         raise ValueError(f"weight must lie in [0, 1]; got {weight!r}.")
     return _OnFrontier(disparity, performance, weight)

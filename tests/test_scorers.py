@@ -176,6 +176,44 @@ def test_options_are_checked_when_the_scorer_is_made(options, error, match):
         make_fairness_scorer("disparate_impact", sensitive_features="group", **options)
 
 
+@pytest.mark.parametrize(
+    ("make", "error", "match"),
+    [
+        (lambda: make_fairness_scorer(["disparate_impact"]), TypeError, "fairness_scorers takes several"),
+        (lambda: make_fairness_scorer(None), TypeError, "metric must be a name .* got None"),
+        (lambda: fairness_scorers([METRIC], performance=5), TypeError, "performance must be a list .* got 5"),
+        (lambda: fairness_scorers([METRIC], performance={"a": 5}), TypeError, "performance must hold .* got 5"),
+    ],
+)
+def test_what_is_no_metric_and_no_performance_is_named(make, error, match):
+    with pytest.raises(error, match=match):
+        make()
+
+
+SCORES = {"disparity": "disparate_impact", "performance": "accuracy"}
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "match"),
+    [
+        (lambda: select_within("x", **SCORES), TypeError, "bound must be a number; got 'x'"),
+        (lambda: select_within(True, **SCORES), TypeError, "bound must be a number; got True"),
+        (
+            lambda: select_within(1.25, **SCORES),
+            ValueError,
+            r"bound of disparate_impact must lie in \[0, 1\].*got 1.25",
+        ),
+        (lambda: select_within(tolerance="x", **SCORES), TypeError, "tolerance must be a number; got 'x'"),
+        (lambda: select_within(tolerance=float("nan"), **SCORES), ValueError, "tolerance must be at least 0"),
+        (lambda: select_within(0.8, confidence="x", **SCORES), TypeError, "confidence must be a number; got 'x'"),
+        (lambda: select_pareto(weight=None, **SCORES), TypeError, "weight must be a number; got None"),
+    ],
+)
+def test_a_refit_callable_refuses_its_numbers_before_the_search(make, error, match):
+    with pytest.raises(error, match=match):
+        make()
+
+
 # -------------------------------------------------------------------------------------------------------- any callable
 FAIRLEARN = [
     name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -456,7 +457,13 @@ def _files(paths: Any) -> list[Path]:
     given = [paths] if isinstance(paths, str | PathLike) else paths
     if not isinstance(given, Iterable):
         raise TypeError(f"paths must be a path or a list of paths; got {_short(paths)}.")
-    files = [Path(path) for path in given]
+    listed = list(given)
+    strangers = [path for path in listed if not isinstance(path, str | PathLike)]
+    if strangers or isinstance(given, bytes):
+        raise TypeError(
+            f"paths must be a path or a list of paths; got {_short(given if isinstance(given, bytes) else strangers[0])}."
+        )
+    files = [Path(path) for path in listed]
     if not files:
         raise ValueError("paths is empty: there is no file to count.")
     strange = [str(path) for path in files if path.suffix.lower() not in SUFFIXES]
@@ -470,9 +477,13 @@ def _files(paths: Any) -> list[Path]:
             "paths mix .csv and .parquet: columns of a CSV file are text, so its group '1' would stand beside the group 1. "
             "Count them apart, or convert one kind."
         )
-    twice = [str(path) for path in files if files.count(path) > 1]
-    if twice:
-        raise ValueError(f"paths name {twice[0]} more than once: its rows would be counted again.")
+    first: dict[tuple[int, int], Path] = {}  # a link, or a path by another way, is the same file
+    for path in files:
+        status = path.stat()
+        known = first.setdefault((status.st_dev, status.st_ino), path)
+        if known is not path:
+            under = "" if known == path else f", the second time as {path}"
+            raise ValueError(f"paths name {known} more than once{under}: its rows would be counted again.")
     return files
 
 
@@ -488,9 +499,10 @@ def _named_errors(work: Callable[[Path], Path], path: Path) -> Path:
 def _parts(path: Path, names: ColumnNames) -> Iterator[Cells]:
     """Yield the counts of the parts of a file."""
     if path.suffix.lower() == ".csv":
+        header = csv_header(path)  # pandas gives the second of two columns of one name another
         with pd.read_csv(path, dtype=str, chunksize=_CHUNK, **CSV) as chunks:
+            check_columns(path.name, names.read, header)
             for chunk in chunks:
-                check_columns(path.name, names.read, list(chunk.columns))
                 if not isinstance(chunk.index, pd.RangeIndex):
                     raise ValueError(
                         f"{path.name} has rows with more fields than its header names; mend the header or the rows."
@@ -507,6 +519,15 @@ def _parts(path: Path, names: ColumnNames) -> Iterator[Cells]:
             yield count_cells(table.from_batches([batch]), names, whole=False)
 
 
+def csv_header(path: Path) -> list[str]:
+    """Return the names of a CSV file's columns as they are written, repeated ones too."""
+    try:
+        with path.open(encoding=CSV["encoding"], newline="") as file:
+            return next((row for row in csv.reader(file) if row), [])
+    except csv.Error as error:
+        raise ValueError(f"{path.name} has no header that can be read: {error}.") from error
+
+
 def _count_by_pandas(frame: pd.DataFrame, names: ColumnNames) -> Cells:
     by_value = frame.groupby(list(names.all), dropna=False, sort=False)
     sizes = by_value.size()
@@ -521,9 +542,16 @@ def _count_by_pandas(frame: pd.DataFrame, names: ColumnNames) -> Cells:
 
 def _number(text: str) -> float:
     try:
-        return float(text)
+        return float(_written(text))
     except ValueError as error:
         raise TypeError(f"sample_weight must hold one number per row; got values such as {text!r}.") from error
+
+
+def _written(text: str) -> str:
+    """Return a text that may spell a number; ValueError where only Python's own spelling makes it one, as of 1_000."""
+    if "_" in text or not text.isascii():
+        raise ValueError(text)
+    return text
 
 
 class _Totals:
@@ -612,7 +640,7 @@ def spelled(text: str) -> Any:
         return text.lower() == "true"
     for kind in (int, float):
         try:
-            value = kind(text)
+            value = kind(_written(text))
         except ValueError:
             continue
         if isfinite(value):

@@ -634,7 +634,7 @@ class Tally:
             ("labelled", self.labelled, other.labelled),
             ("keeping of scores", self.scores is not None, other.scores is not None),
             ("weighting", self.weights is not None, other.weights is not None),
-            ("survey design", self.design and self.design.kind, other.design and other.design.kind),
+            ("survey designs", self.design and self.design.kind, other.design and other.design.kind),
         ):
             if mine != theirs:
                 raise ValueError(f"tallies add only if their {what} agree; got {mine!r} and {theirs!r}.")

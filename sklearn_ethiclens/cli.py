@@ -5,7 +5,6 @@ Exit codes: 0, nothing in ``--fail-on`` occurred; 1, it did; 2, bad input, said 
 
 from __future__ import annotations
 
-import csv
 import json
 import time
 import warnings
@@ -52,6 +51,7 @@ from sklearn_ethiclens._frames import (
     check_columns,
     column_names,
     count_cells,
+    csv_header,
     scan_parquet,
     spelled,
     typed,
@@ -723,8 +723,7 @@ def _header(path: Path) -> list[str]:
     if path.suffix.lower() != ".csv":
         return list(arrow("pyarrow.parquet").read_schema(path).names)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return next((row for row in csv.reader(file) if row), [])
+        return csv_header(path)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name} is not UTF-8 text ({error.reason}); save it as UTF-8.") from error
 

@@ -182,10 +182,17 @@ class FairnessScorer:
             raise TypeError(f"unexpected arguments: {sorted(options)}.")
         self.scale = _scale_of(self.metric, greater_is_better)
         self.flip = greater_is_better is False
-        if isinstance(self.groups, str) or (self.groups is not None and len(self.groups) < 2):
+        if isinstance(self.groups, np.ndarray | pd.Index):
+            self.groups = self.groups.tolist()
+        # Not a set, whose order, and that of the keys of cv_results_, changes from run to run.
+        if self.groups is not None and not (isinstance(self.groups, list | tuple) and len(set(self.groups)) >= 2):
             raise ValueError(
-                f"groups must list the groups that every fold must hold, two at least; got {self.groups!r}."
+                f"groups must be a list of the groups that every fold must hold, two at least; got {self.groups!r}."
             )
+        if isinstance(self.min_group_size, bool) or not isinstance(self.min_group_size, int | np.integer):
+            raise TypeError(f"min_group_size must be a whole number of rows; got {self.min_group_size!r}.")
+        if self.min_group_size < 1:
+            raise ValueError(f"min_group_size must be at least 1; got {self.min_group_size!r}.")
         if self.outcome not in OUTCOMES:
             raise ValueError(f"outcome must be one of {OUTCOMES}; got {self.outcome!r}.")
         if self.estimate not in ("value", "worst"):
@@ -543,7 +550,16 @@ def fairness_scorers(
         raise ValueError("metrics is empty; name at least one, such as 'disparate_impact'.")
     if isinstance(performance, str):
         performance = [performance]
+    if not isinstance(performance, Mapping | list | tuple):
+        raise TypeError(
+            f"performance must be a list of names of scorers, or a dict of scorers by name; got {performance!r}."
+        )
     named = dict(performance) if isinstance(performance, Mapping) else {name: name for name in performance}
+    strange = [name for name, scorer in named.items() if not (isinstance(scorer, str) or callable(scorer))]
+    if strange:
+        raise TypeError(
+            f"performance must hold names of scorers, or callables (estimator, X, y); got {named[strange[0]]!r}."
+        )
     return FairnessMultiScorer(scorers, named, pooled=pooled)
 
 
@@ -558,19 +574,27 @@ class FairnessMultiScorer:
 
         self.performance = {k: get_scorer(v) if isinstance(v, str) else v for k, v in performance.items()}
         self.pooled = pooled
-        clash = sorted(set(self.scorers) & set(self.performance))
+        clash = sorted({*self.scorers, "selection_rate"} & set(self.performance))
         if clash or len(self.scorers) < len(scorers):
-            raise ValueError(f"every score needs its own name; repeated: {clash or [s._name() for s in scorers]}.")
+            raise ValueError(
+                f"every score needs its own name, and selection_rate is one of them; repeated: "
+                f"{clash or [s._name() for s in scorers]}."
+            )
         self._first = next(iter(self.scorers.values()))
         if pooled and not self._first._expected():
             raise ValueError("pooled=True needs the groups beforehand: pass groups=[...], or a Series.")
         self._requests: dict[str, Any] = {"sensitive_features": self._first.sensitive_features is None}
 
     def _accept_sample_weight(self) -> bool:
-        """Tell a search that is fitted with weights: unless declined, and only if every disparity takes them."""
+        """Tell a search that is fitted with weights: unless declined, and only if every score takes them."""
         if self._requests.get("sample_weight") is False:
             return False
-        return all(scorer._accept_sample_weight() for scorer in self.scorers.values())
+        return all(scorer._accept_sample_weight() for scorer in self.scorers.values()) and not self._unweighted()
+
+    def _unweighted(self) -> list[str]:
+        """Return the performance scorers that take no weights."""
+        inner = {name: getattr(scorer, "_score_func", scorer) for name, scorer in self.performance.items()}
+        return [name for name, function in inner.items() if not _takes(function, "sample_weight")]
 
     def __call__(
         self, estimator: Any, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -586,6 +610,11 @@ class FairnessMultiScorer:
                 raise ValueError(
                     "pooled=True pools numbers of rows, but sample_weight reached the scorer: leave out pooled, or leave "
                     "sample_weight unrequested (set_score_request(sample_weight=False))."
+                )
+            if weights is not None and (unweighted := self._unweighted()):
+                raise ValueError(
+                    f"sample_weight reached the scorer, but {listing(unweighted)} of performance takes none: leave such out, or "
+                    f"leave sample_weight unrequested (set_score_request(sample_weight=False))."
                 )
             given = {} if weights is None else {"sample_weight": weights}
             scores = {k: float(scorer(cached, X, y, **given)) for k, scorer in self.performance.items()}
@@ -669,7 +698,11 @@ class _CachedEstimator:
 
 
 # -------------------------------------------------------------------------------------------------------------- helpers
-def _scorable(name: str) -> Metric | ScoreMetric:
+def _scorable(name: Any) -> Metric | ScoreMetric:
+    if not isinstance(name, str):
+        raise TypeError(
+            f"metric must be a name in METRICS or SCORE_METRICS, or a callable; got {name!r}. fairness_scorers takes several."
+        )
     metric = find_metric(name)
     if isinstance(metric, Metric) and metric.kind == "group":
         related = [m.name for m in METRICS.values() if m.kind != "group" and metric.name in m.rates][:3]
@@ -763,6 +796,11 @@ def _callable_name(metric: Any) -> str:
     while hasattr(metric, "func"):  # functools.partial
         metric = metric.func
     return str(getattr(metric, "__name__", ""))
+
+
+def _check_number(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number; got {value!r}.")
 
 
 def _takes(function: Any, argument: str) -> bool:
@@ -889,10 +927,18 @@ def select_within(
     """
     if (bound is None) == (tolerance is None):
         raise ValueError("give either a bound on the disparity, or a tolerance of performance.")
-    if tolerance is not None and (tolerance < 0 or confidence is not None):
+    for name, number in (("bound", bound), ("tolerance", tolerance), ("confidence", confidence)):
+        if number is not None:
+            _check_number(name, number)
+    if tolerance is not None and (not tolerance >= 0 or confidence is not None):
         raise ValueError("tolerance must be at least 0, and goes without confidence.")
     if bound is not None and not bound >= 0:
         raise ValueError(f"bound must be at least 0: disparities are bounded without their sign; got {bound!r}.")
+    known = METRICS.get(disparity)
+    if bound is not None and bound > 1 and known is not None and known.scale == "ratio":
+        raise ValueError(
+            f"bound of {disparity} must lie in [0, 1], the smallest acceptable of r and 1 / r; got {bound:g}."
+        )
     if confidence is not None:
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must lie in (0, 1); got {confidence!r}.")
@@ -1025,6 +1071,7 @@ def select_pareto(*, disparity: str, performance: str, weight: float = 0.5) -> C
     ...        "std_test_accuracy": [0, 0, 0], "mean_test_equalized_odds_difference": [-0.0, -0.02, -0.2]})
     1
     """
+    _check_number("weight", weight)
     if not 0 <= weight <= 1:
         raise ValueError(f"weight must lie in [0, 1]; got {weight!r}.")
     return _OnFrontier(disparity, performance, weight)

@@ -684,6 +684,31 @@ def test_the_sections_say_errors_and_warnings_apart(whole):
     assert len(pairs.rows) == min(8, len(whole["individual_fairness"]["matched_pairs"]))
 
 
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"consistency": 5}, TypeError, "consistency must be a ConsistencyResult, .*; got int"),
+        ({"counterfactual": "x"}, TypeError, "counterfactual must be a CounterfactualAudit, .*; got str"),
+        ({"matched_pairs": 5}, TypeError, "matched_pairs must be a DataFrame, .*; got int"),
+        ({"matched_pairs": pd.DataFrame({"a": [1]})}, ValueError, r"this one has no columns \['individual_a', "),
+        ({"reasons": 5}, TypeError, "reasons must be a mapping of text by name; got int"),
+        (
+            {"reasons": {"consistency": "no"}},
+            ValueError,
+            r"reasons explain \['consistency_score', .*; got \['consistency'\]",
+        ),
+    ],
+)
+def test_what_is_no_result_about_people_is_refused_by_the_name_of_its_argument(made, given, error, message):
+    with pytest.raises(error, match=message):
+        to_glassalpha(made, **given)
+
+
+def test_a_table_without_columns_is_not_reported_as_no_matched_pairs(made):
+    with pytest.raises(ValueError, match="matched_pairs must be a DataFrame, as individual.matched_pairs returns it"):
+        to_glassalpha(made, matched_pairs=pd.DataFrame())
+
+
 def test_only_an_audit_is_exported():
     with pytest.raises(TypeError, match="audit must be an Audit"):
         to_glassalpha({"not": "an audit"})
@@ -1204,6 +1229,7 @@ def test_any_audit_can_be_written_in_the_layout(run, loans, tmp_path):
 
 
 def test_a_value_that_anchors_blow_up_is_named_in_short(tmp_path):
+    pytest.importorskip("yaml")
     lines = ["data: &a [x, x, x, x, x, x, x, x, x]"]
     lines += [
         f"k{i}: &{b} [{', '.join([f'*{a}'] * 9)}]"
@@ -1214,3 +1240,17 @@ def test_a_value_that_anchors_blow_up_is_named_in_short(tmp_path):
     with pytest.raises(ValueError, match="metrics must hold the keys") as caught:
         load_config(path)
     assert len(str(caught.value)) < 3000
+
+
+@pytest.mark.parametrize("path", [None, 5, {"data": {}}, b"a.yaml"])
+def test_what_is_no_path_of_a_configuration_is_refused(path):
+    with pytest.raises(TypeError, match="path must be the path of a file; got .* read_config takes a mapping"):
+        load_config(path)
+
+
+@pytest.mark.parametrize("text", ["[" * 3000 + "]" * 3000, "{a: " * 3000 + "1" + "}" * 3000])
+def test_a_configuration_nested_too_deeply_is_one_line(tmp_path, text):
+    pytest.importorskip("yaml")
+    (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match="^a.yaml nests lists or mappings too deeply"):
+        load_config(tmp_path / "a.yaml")

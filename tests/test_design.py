@@ -517,7 +517,7 @@ def test_tallies_add_only_with_replicate_weights():
         tally_of(clusters=CLUSTERS) + tally_of(clusters=CLUSTERS)
     with pytest.raises(ValueError, match="only if they have equally many; got 80 and 40"):
         whole + tally_of(sample_weight=WEIGHT, replicate_weights=REPLICATES[:, :40])
-    with pytest.raises(ValueError, match="only if their survey design agree; got 'clusters' and None"):
+    with pytest.raises(ValueError, match="only if their survey designs agree; got 'clusters' and None"):
         tally_of(clusters=CLUSTERS) + tally_of()
 
 

@@ -449,6 +449,42 @@ def test_errors_name_the_argument_and_the_way_out(found, call, message):
         call(found)
 
 
+@pytest.mark.parametrize("kind", [kind for kind in DISPLAYS if kind != "calibration"])
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: plt.subplots(2, 2)[1], r"got ndarray. Take one of them, such as axes\[0, 0\]"),
+        (lambda: plt.figure(), "None for a figure of its own; got Figure."),
+        (lambda: 3, "got int."),
+    ],
+)
+def test_what_is_no_axes_is_refused_by_every_display(found, flips, kind, wrong, message):
+    for draw in (lambda ax: found.plot(kind, ax=ax), lambda ax: CounterfactualDisplay.from_audit(flips, ax=ax)):
+        with pytest.raises(TypeError, match=f"ax must be matplotlib Axes, .*{message}"):
+            draw(wrong())
+
+
+def test_what_is_no_audit_is_refused_by_every_display(found, flips):
+    for display in DISPLAYS.values():
+        for wrong in (flips, found.tally, found.frame(), None):
+            with pytest.raises(
+                TypeError, match=f"audit must be an Audit, .*; got {type(wrong).__name__}. Of rows there is"
+            ):
+                display.from_audit(wrong)
+    with pytest.raises(TypeError, match="audit must be a CounterfactualAudit, .*; got Audit. Audits of decisions have"):
+        CounterfactualDisplay.from_audit(found)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_ethiclens.exceptions.SampleSizeWarning")
+@pytest.mark.filterwarnings("ignore::sklearn_ethiclens.exceptions.UndefinedMetricWarning")
+def test_of_one_group_no_disparity_is_drawn_and_the_way_out_is_said():
+    one = audit([0, 1], [1, 0], sensitive_features=pd.Series(["a", "a"], name="sex"), **QUICK)
+    for metric in (None, "disparate_impact"):
+        with pytest.raises(ValueError, match=r"nothing to compare by \['sex'\]: one group only. GroupRatesDisplay"):
+            one.plot(metric=metric)
+    assert len(one.plot("rates", rate="selection_rate").table) == 1
+
+
 def test_a_display_of_one_attribute_asks_which():
     y, decision, score, group = people(600)
     made = audit(

@@ -713,10 +713,45 @@ def test_paths_that_are_no_files_are_refused(tmp_path, months):
         (3, TypeError, "paths must be a path or a list of paths; got 3"),
         (tmp_path / "none.csv", ValueError, "there is no file .*none.csv"),
         ([*months, tmp_path / "a.parquet"], ValueError, "paths mix .csv and .parquet"),
-        ([*months, months[0]], ValueError, "may.csv more than once"),
+        ([*months, months[0]], ValueError, "may.csv more than once: its rows"),
+        ([*months, None], TypeError, "paths must be a path or a list of paths; got None"),
+        ([*months, 3], TypeError, "paths must be a path or a list of paths; got 3"),
+        (b"may.csv", TypeError, "paths must be a path or a list of paths; got b'may.csv'"),
     ):
         with pytest.raises(error, match=words):
             Tally.from_shards(paths, y_true=None, y_pred="hired", sensitive_features="code")
+
+
+@pytest.mark.parametrize("way", ["other spelling", "symbolic link", "hard link"])
+def test_a_file_is_not_counted_again_under_another_path(tmp_path, months, way):
+    other = tmp_path / "other.csv"
+    if way == "other spelling":
+        (tmp_path / "sub").mkdir()
+        other = tmp_path / "sub" / ".." / months[0].name
+    elif way == "symbolic link":
+        other.symlink_to(months[0])
+    else:
+        other.hardlink_to(months[0])
+    with pytest.raises(ValueError, match=r"paths name .*may.csv more than once, the second time as .*\.csv: its rows"):
+        Tally.from_shards([*months, other], y_true=None, y_pred="hired", sensitive_features="code", pos_label="yes")
+
+
+def test_a_csv_shard_that_repeats_a_column_is_refused_unless_nothing_asks_for_it(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("y,p,g,w,w,z,z\n1,1,a,1,9,0,1\n0,0,b,2,9,0,1\n", encoding="utf-8")
+    assert Tally.from_shards(path, **COLUMNS, sensitive_features="g").n_rows == 2
+    with pytest.raises(ValueError, match=r"^a.csv repeats the column \['w'\]; give each column its own name"):
+        Tally.from_shards(path, **COLUMNS, sensitive_features="g", sample_weight="w")
+
+
+@pytest.mark.parametrize("text", ["1_0", "\u0661"])
+def test_text_is_a_number_as_files_spell_it_and_not_as_python_does(tmp_path, text):
+    """Python reads 1_0 as ten, and the Arabic digit as one."""
+    path = tmp_path / "a.csv"
+    path.write_text(f"y,p,g,w\n{text},0,a,{text}\n0,{text},b,2\n", encoding="utf-8")
+    assert Tally.from_shards(path, **COLUMNS, sensitive_features="g", pos_label=text).labels == ("0", text)
+    with pytest.raises(ValueError, match=rf"a.csv cannot be counted: sample_weight must hold one number .*'{text}'"):
+        Tally.from_shards(path, **COLUMNS, sensitive_features="g", pos_label=text, sample_weight="w")
 
 
 def test_shards_by_an_identifier_are_refused_before_all_are_read(tmp_path, monkeypatch):

@@ -14,6 +14,8 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 
 from sklearn_ethiclens.inference._intervals import (
     Interval,
+    check_fraction,
+    check_rate,
     clopper_pearson_interval,
     katz_interval,
     koopman_interval,
@@ -439,3 +441,10 @@ def test_four_fifths_rule_flags_at_most_its_share():
         high = miettinen_nurminen_ratio_interval(x, n, y, m).high
         weight = stats.binom.pmf(x, n, 0.8 * q) * stats.binom.pmf(y, m, q)
         assert weight[high < 0.8].sum() <= 0.0275
+
+
+@pytest.mark.parametrize("value", ["x", None, [1, [2]]])
+@pytest.mark.parametrize("check", [check_fraction, check_rate])
+def test_what_is_no_number_is_refused_by_the_name_of_its_argument(check, value):
+    with pytest.raises(TypeError, match=r"^confidence_level must be a number in [\[(]0, 1[\])]; got "):
+        check(value, "confidence_level")

@@ -17,6 +17,7 @@ from sklearn_ethiclens.exceptions import UndefinedMetricWarning
 from sklearn_ethiclens.metrics import ALIASES, METRICS, generalized_entropy, get_metric
 from sklearn_ethiclens.metrics._comparisons import above, below, choose_reference, confusion_of, distance_from_parity
 from sklearn_ethiclens.metrics._rates import EMPTY, RATES, divide
+from sklearn_ethiclens.metrics._scores import find_metric
 
 GROUP = [m for m in METRICS.values() if m.kind == "group"]
 PAIR = [m for m in METRICS.values() if m.kind == "pair"]
@@ -781,3 +782,10 @@ def test_shortfall_and_flip_flop_count_people():
     assert not metrics.flip_flop(30, 100, 60, 100)
     assert not metrics.flip_flop(20, 20, 80, 80)
     assert not metrics.flip_flop(0, 20, 0, 80)
+
+
+@pytest.mark.parametrize("name", [None, 5, ["disparate_impact"], {"disparate_impact": 1}])
+@pytest.mark.parametrize("find", [get_metric, find_metric])
+def test_what_is_no_name_of_a_metric_is_refused_whatever_it_is(find, name):
+    with pytest.raises(ValueError, match="metric must be a name in METRICS.*; got "):
+        find(name)

@@ -16,7 +16,7 @@ from fairlearn.postprocessing import ThresholdOptimizer
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import brier_score_loss, get_scorer, roc_auc_score
+from sklearn.metrics import brier_score_loss, get_scorer, make_scorer, max_error, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     KFold,
@@ -161,13 +161,57 @@ def test_the_worst_estimate_needs_an_interval():
         ({"estimate": "low"}, ValueError, "estimate must be 'value' or 'worst'"),
         ({"greater_is_better": True}, TypeError, "greater_is_better is for callables"),
         ({"method": "to_overall"}, TypeError, "takes no further arguments; got \\['method'\\]"),
-        ({"groups": "ab"}, ValueError, "groups must list the groups"),
+        ({"groups": "ab"}, ValueError, "groups must be a list of the groups"),
+        ({"groups": {"a", "b"}}, ValueError, "groups must be a list of the groups"),
+        ({"groups": 5}, ValueError, "groups must be a list of the groups .* got 5"),
+        ({"groups": ["a", "a"]}, ValueError, "two at least"),
+        ({"min_group_size": "a"}, TypeError, "min_group_size must be a whole number of rows; got 'a'"),
+        ({"min_group_size": 1.5}, TypeError, "min_group_size must be a whole number of rows; got 1.5"),
+        ({"min_group_size": 0}, ValueError, "min_group_size must be at least 1; got 0"),
         ({"groups": ["a"]}, ValueError, "two at least"),
     ],
 )
 def test_options_are_checked_when_the_scorer_is_made(options, error, match):
     with pytest.raises(error, match=match):
         make_fairness_scorer("disparate_impact", sensitive_features="group", **options)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "match"),
+    [
+        (lambda: make_fairness_scorer(["disparate_impact"]), TypeError, "fairness_scorers takes several"),
+        (lambda: make_fairness_scorer(None), TypeError, "metric must be a name .* got None"),
+        (lambda: fairness_scorers([METRIC], performance=5), TypeError, "performance must be a list .* got 5"),
+        (lambda: fairness_scorers([METRIC], performance={"a": 5}), TypeError, "performance must hold .* got 5"),
+    ],
+)
+def test_what_is_no_metric_and_no_performance_is_named(make, error, match):
+    with pytest.raises(error, match=match):
+        make()
+
+
+SCORES = {"disparity": "disparate_impact", "performance": "accuracy"}
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "match"),
+    [
+        (lambda: select_within("x", **SCORES), TypeError, "bound must be a number; got 'x'"),
+        (lambda: select_within(True, **SCORES), TypeError, "bound must be a number; got True"),
+        (
+            lambda: select_within(1.25, **SCORES),
+            ValueError,
+            r"bound of disparate_impact must lie in \[0, 1\].*got 1.25",
+        ),
+        (lambda: select_within(tolerance="x", **SCORES), TypeError, "tolerance must be a number; got 'x'"),
+        (lambda: select_within(tolerance=float("nan"), **SCORES), ValueError, "tolerance must be at least 0"),
+        (lambda: select_within(0.8, confidence="x", **SCORES), TypeError, "confidence must be a number; got 'x'"),
+        (lambda: select_pareto(weight=None, **SCORES), TypeError, "weight must be a number; got None"),
+    ],
+)
+def test_a_refit_callable_refuses_its_numbers_before_the_search(make, error, match):
+    with pytest.raises(error, match=match):
+        make()
 
 
 # -------------------------------------------------------------------------------------------------------- any callable
@@ -349,8 +393,10 @@ def test_fairness_scorers_return_what_single_ones_do():
 
 
 def test_names_must_be_distinct():
-    with pytest.raises(ValueError, match="every score needs its own name; repeated: \\['accuracy_ratio'\\]"):
+    with pytest.raises(ValueError, match="every score needs its own name, .*; repeated: \\['accuracy_ratio'\\]"):
         fairness_scorers(["accuracy_ratio"], performance={"accuracy_ratio": "accuracy"})
+    with pytest.raises(ValueError, match="repeated: \\['selection_rate'\\]"):  # which is returned beside them
+        fairness_scorers(["accuracy_ratio"], performance={"selection_rate": "accuracy"})
     with pytest.raises(ValueError, match="metrics is empty"):
         fairness_scorers([])
 
@@ -872,6 +918,20 @@ def test_metrics_of_scores_take_weights_and_pooled_counts_do_not():
     pooled = fairness_scorers([METRIC], sensitive_features=race, pooled=True)
     with pytest.warns(FairnessScoringWarning), pytest.raises(ValueError, match="pooled=True pools numbers of rows"):
         pooled(model, X[["a"]], y, sample_weight=weights())
+
+
+def test_a_performance_that_takes_no_weights_is_named_and_no_search_hands_them_on():
+    X, y, race = data()
+    model = LogisticRegression().fit(X[["a"]], y)
+    performance = {"accuracy": "accuracy", "size": lambda estimator, X, y: 1.0, "worst": make_scorer(max_error)}
+    scorer = fairness_scorers([METRIC], sensitive_features=race, performance=performance)
+    assert scorer._accept_sample_weight() is False
+    assert scorer(model, X[["a"]], y)["size"] == 1.0
+    with (
+        pytest.warns(FairnessScoringWarning),
+        pytest.raises(ValueError, match=r"sample_weight reached the scorer, but \['size', 'worst'\] of performance"),
+    ):
+        scorer(model, X[["a"]], y, sample_weight=weights())
 
 
 @pytest.mark.parametrize("several", [False, True])

@@ -340,6 +340,8 @@ def load_config(path: str | PathLike[str]) -> AuditConfig:
     OSError
         If the file cannot be read.
     """
+    if not isinstance(path, str | PathLike):
+        raise TypeError(f"path must be the path of a file; got {path!r}. read_config takes a mapping.")
     path = Path(path)
     try:
         yaml: Any = import_module("yaml")
@@ -376,6 +378,8 @@ def load_config(path: str | PathLike[str]) -> AuditConfig:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark is not None else ""
         raise ConfigError(f"{path.name}{where} is not YAML: {getattr(error, 'problem', None) or error}.") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path.name} nests lists or mappings too deeply to be a configuration.") from error
     return read_config(found, folder=path.parent, source=path.name)
 
 

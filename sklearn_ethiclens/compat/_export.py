@@ -156,6 +156,7 @@ def to_glassalpha(
     """
     if not isinstance(audit, Audit):
         raise TypeError(f"audit must be an Audit, as audit(...) returns it; got {type(audit).__name__}.")
+    _check_individual(consistency, matched_pairs, counterfactual, reasons)
     own = _comparable(audit)
     single = [names for names in own.plan if len(names) == 1]
     crossed = [names for names in own.plan if len(names) > 1]
@@ -364,6 +365,37 @@ class _Block:
 
 
 # -------------------------------------------------------------------------------------------------------- individuals
+_EXPLAINED = ("consistency_score", "matched_pairs", "counterfactual_flip")
+_OF_PAIRS = ("individual_a", "individual_b", "distance", "prediction_diff", "high_risk")
+
+
+def _check_individual(consistency: Any, pairs: Any, counterfactual: Any, reasons: Any) -> None:
+    """Refuse what is no result about single people; each is told by what is read of it."""
+    for name, given, needed, what in (
+        (
+            "consistency",
+            consistency,
+            "n_similar_pairs",
+            "a ConsistencyResult, as individual.consistency_score returns it",
+        ),
+        ("counterfactual", counterfactual, "pairs", "a CounterfactualAudit, as CounterfactualProbe.audit returns it"),
+    ):
+        if given is not None and not hasattr(given, needed):
+            raise TypeError(f"{name} must be {what}; got {type(given).__name__}.")
+    if pairs is not None:
+        what = "matched_pairs must be a DataFrame, as individual.matched_pairs returns it"
+        if not isinstance(pairs, pd.DataFrame):
+            raise TypeError(f"{what}; got {type(pairs).__name__}.")
+        absent = [name for name in _OF_PAIRS if name not in pairs]
+        if absent:
+            raise ValueError(f"{what}; this one has no columns {listing(absent)}.")
+    if reasons is not None and not isinstance(reasons, Mapping):
+        raise TypeError(f"reasons must be a mapping of text by name; got {type(reasons).__name__}.")
+    unknown = [name for name in reasons or () if name not in _EXPLAINED]
+    if unknown:
+        raise ValueError(f"reasons explain {listing(_EXPLAINED)}; got {listing(unknown)}.")
+
+
 def _individual(
     consistency: Any, pairs: pd.DataFrame | None, counterfactual: Any, given: Mapping[str, str]
 ) -> dict[str, Any]:

@@ -570,8 +570,8 @@ def _snapped(count: FloatArray, nobs: FloatArray) -> FloatArray:
 
 # -------------------------------------------------------------------------------------------------------- arguments
 def check_fraction(value: npt.ArrayLike, name: str) -> FloatArray:
-    """`value` as an array, or ValueError unless it lies strictly between 0 and 1."""
-    array = np.asarray(value, dtype=np.float64)
+    """`value` as an array, or ValueError unless it lies strictly between 0 and 1, TypeError unless it is a number."""
+    array = _numbers(value, name, "(0, 1)")
     wrong = array[~((array > 0) & (array < 1))]
     if wrong.size:
         hint = f" Did you mean {wrong[0] / 100:g}?" if 1 < wrong[0] < 100 else ""
@@ -579,9 +579,19 @@ def check_fraction(value: npt.ArrayLike, name: str) -> FloatArray:
     return array
 
 
+def _numbers(value: npt.ArrayLike, name: str, where: str) -> FloatArray:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be a number in {where}; got {value!r}.") from error
+    if value is None:  # which numpy reads as NaN
+        raise TypeError(f"{name} must be a number in {where}; got None.")
+    return array
+
+
 def check_rate(value: npt.ArrayLike, name: str) -> FloatArray:
-    """`value` as an array, or ValueError unless it lies in [0, 1]; NaN passes."""
-    array = np.asarray(value, dtype=np.float64)
+    """`value` as an array, or ValueError unless it lies in [0, 1], TypeError unless it is a number; NaN passes."""
+    array = _numbers(value, name, "[0, 1]")
     wrong = array[(array < 0) | (array > 1)]
     if wrong.size:
         hint = f" Did you mean {wrong[0] / 100:g}?" if 1 < wrong[0] <= 100 else ""

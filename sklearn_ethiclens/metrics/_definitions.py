@@ -525,8 +525,7 @@ def get_metric(name: str) -> Metric:
     ValueError
         If there is none; the message lists the names that look alike.
     """
-    key = ALIASES.get(name, name)
-    if key in METRICS:
+    if isinstance(name, str) and (key := ALIASES.get(name, name)) in METRICS:
         return METRICS[key]
     near = get_close_matches(str(name), [*METRICS, *ALIASES], n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""

@@ -504,9 +504,9 @@ def find_metric(name: str) -> Metric | ScoreMetric:
     ValueError
         If there is none; the message lists the names that look alike.
     """
-    if name in SCORE_METRICS:
+    if isinstance(name, str) and name in SCORE_METRICS:
         return SCORE_METRICS[name]
-    if name in METRICS or name in ALIASES:
+    if isinstance(name, str) and (name in METRICS or name in ALIASES):
         return get_metric(name)
     near = get_close_matches(str(name), [*METRICS, *ALIASES, *SCORE_METRICS], n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""

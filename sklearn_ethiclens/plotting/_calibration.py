@@ -105,6 +105,7 @@ class CalibrationDisplay(TableDisplay):
         ValueError
             If there are no scores or no labels, or scores are no probabilities.
         """
+        common.check_plain_audit(audit)
         tallies = {label(key): tally for key, tally in audit.marginals().items()}
         tally = tallies[common.one_attribute(attribute, list(tallies), cls.__name__)]
         level = audit.policy.confidence_level

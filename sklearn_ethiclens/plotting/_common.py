@@ -94,6 +94,7 @@ def grid_of_axes(
         The given axes, or the first panel; all panels, of that shape.
     """
     plt = pyplot()
+    check_axes(ax)
     if ax is None:
         _, panels = plt.subplots(
             *shape,
@@ -117,6 +118,15 @@ def grid_of_axes(
     ax.set_axis_off()
     grid = spec.subgridspec(*shape, height_ratios=height_ratios)
     return ax, grid.subplots(sharex=sharex, sharey=sharey, squeeze=False)
+
+
+def check_axes(ax: Any) -> None:
+    """Refuse what is given in place of axes: an array of them, a figure, a number."""
+    from matplotlib.axes import Axes
+
+    if not (ax is None or isinstance(ax, Axes)):
+        hint = " Take one of them, such as axes[0, 0]." if isinstance(ax, np.ndarray | list | tuple) else ""
+        raise TypeError(f"ax must be matplotlib Axes, or None for a figure of its own; got {type(ax).__name__}.{hint}")
 
 
 def point_style(kwargs: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
@@ -372,6 +382,18 @@ def in_order(table: pd.DataFrame, column: str, wanted: Sequence[str]) -> pd.Data
     rows = table[table[column].isin(wanted)]
     order = rows[column].map({one: i for i, one in enumerate(wanted)})
     return rows.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
+
+
+def check_audit(audit: Any, needed: str, what: str, way_out: str) -> None:
+    """Refuse what is no audit of the kind that a display is of, told by an attribute that it needs."""
+    if not hasattr(audit, needed):
+        raise TypeError(f"audit must be {what}; got {type(audit).__name__}. {way_out}")
+
+
+def check_plain_audit(audit: Any) -> None:
+    """Refuse what is no audit of decisions."""
+    way_out = "Of rows there is from_predictions, and of a tally audit_tally(tally)."
+    check_audit(audit, "marginals", "an Audit, as audit(...) returns it", way_out)
 
 
 def check_columns(table: Any, needed: Sequence[str], where: str) -> None:

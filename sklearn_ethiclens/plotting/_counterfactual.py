@@ -110,6 +110,8 @@ class CounterfactualDisplay(TableDisplay):
         -------
         CounterfactualDisplay
         """
+        way_out = "Audits of decisions have DisparityDisplay."
+        common.check_audit(audit, "pairs", "a CounterfactualAudit, as CounterfactualProbe.audit returns it", way_out)
         frame = audit.frame()
         asked = common.chosen_attributes(attribute, list(dict.fromkeys(frame["attribute"])))
         table = frame[frame["attribute"].isin(asked)].reset_index(drop=True)

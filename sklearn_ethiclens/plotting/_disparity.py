@@ -147,8 +147,15 @@ class DisparityDisplay(DecisionsDisplay):
         ValueError
             If the audit has no such comparison.
         """
+        common.check_plain_audit(audit)
         frame = audit.frame()
         present = list(dict.fromkeys(frame["metric"]))
+        sizes = {label(key): len(tally.groups) for key, tally in audit.marginals().items()}
+        if max(sizes.values()) < 2:
+            raise ValueError(
+                f"there is nothing to compare by {listing(list(sizes))}: one group only. GroupRatesDisplay, or plot('rates'), "
+                f"shows its rates."
+            )
         if metric is None:
             judged = [rule.metric for rule in audit.policy.rules]
             wanted = [one for one in judged if one in present] or ["disparate_impact"]

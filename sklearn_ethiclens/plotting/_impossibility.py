@@ -124,6 +124,7 @@ class ImpossibilityDisplay(DecisionsDisplay):
         ValueError
             If there are no labels.
         """
+        common.check_plain_audit(audit)
         rates = audit.rates()
         asked = common.one_attribute(attribute, list(dict.fromkeys(rates["attribute"])), cls.__name__)
         reference = next((r.group for r in audit.references if label(r.attribute) == label(asked)), None)

@@ -95,6 +95,7 @@ class GroupRatesDisplay(DecisionsDisplay):
         -------
         GroupRatesDisplay
         """
+        common.check_plain_audit(audit)
         return cls._drawn(audit.rates(), rate, attribute, audit.policy.confidence_level, name, ax, kwargs)
 
     @classmethod

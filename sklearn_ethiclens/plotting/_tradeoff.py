@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sklearn_ethiclens.metrics._candidates import Candidates, frontier_table
-from sklearn_ethiclens.plotting._common import pyplot
+from sklearn_ethiclens.plotting._common import check_axes, pyplot
 
 # Okabe and Ito's colours, told apart also by shape and size.
 _BLUE, _GREY, _ORANGE = "#0072B2", "#6e6e6e", "#D55E00"
@@ -118,6 +118,7 @@ class TradeoffDisplay:
             If matplotlib is not installed.
         """
         plt = pyplot()
+        check_axes(ax)
         if ax is None:
             _, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
         usable = self.table[self.table["usable"]]

@@ -282,7 +282,7 @@ def _family(group: Confusion, others: Confusion, rates: Sequence[str], floors: d
         where.append(at)
         differences.append(counts[0] / counts[1] - counts[2] / counts[3])
         statistics.append(np.abs(differences[-1]) / _null_error(*counts))
-        n1, n2 = group.rows(nobs)[at], others.rows(nobs)[at]
+        n1, n2 = np.maximum(counts[1], 2.0), np.maximum(counts[3], 2.0)  # effective rows can be fewer, rows cannot
         inflations.append(np.sqrt((1 / n1 + 1 / n2) / ((n1 - 1) / n1**2 + (n2 - 1) / n2**2)))
     return _Family(*map(np.concatenate, (which, where, differences, statistics, inflations)))
 

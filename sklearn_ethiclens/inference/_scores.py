@@ -408,12 +408,16 @@ def _weighted_moments(rows: WeightedResiduals, n_bins: int) -> tuple[float, floa
     The latter less the squared error is the variance of the error, linearised, times the effective number of rows.
     """
     weight, moved = rows.weight, rows.weight * rows.residual
-    gaps = _clean(np.bincount(rows.bin, moved, n_bins), np.bincount(rows.bin, np.abs(moved), n_bins))
+    gaps = _clean(_sums(rows, moved, n_bins), _sums(rows, np.abs(moved), n_bins))
     error = float(np.abs(gaps).sum() / weight.sum())
     squares = np.square(weight)
     signed = np.sign(gaps)[rows.bin] * rows.residual
     variance = float((squares * np.square(signed - error)).sum() / squares.sum())
     return float(weight.sum() ** 2 / squares.sum()), error, variance + error**2
+
+
+def _sums(rows: WeightedResiduals, values: FloatArray, n_bins: int) -> FloatArray:
+    return np.asarray(np.bincount(rows.bin, values, n_bins), dtype=np.float64)
 
 
 def _clean(gaps: FloatArray, size: FloatArray) -> FloatArray:
@@ -424,10 +428,10 @@ def _clean(gaps: FloatArray, size: FloatArray) -> FloatArray:
 def _weighted_crossfit(rows: WeightedResiduals, n_bins: int, n_splits: int, generator: np.random.Generator) -> float:
     """Return the mean over random halves of rows of the gaps of each half, signed by the other's."""
     moved = rows.weight * rows.residual
-    gaps, size = np.bincount(rows.bin, moved, n_bins), np.bincount(rows.bin, np.abs(moved), n_bins)
+    gaps, size = _sums(rows, moved, n_bins), _sums(rows, np.abs(moved), n_bins)
     found = 0.0
     for _ in range(n_splits):
-        first = np.bincount(rows.bin, np.where(generator.integers(0, 2, moved.size, dtype=bool), moved, 0.0), n_bins)
+        first = _sums(rows, np.where(generator.integers(0, 2, moved.size, dtype=bool), moved, 0.0), n_bins)
         first, second = _clean(first, size), _clean(gaps - first, size)
         found += float((np.sign(first) * second + np.sign(second) * first).sum())
     return found / n_splits / float(rows.weight.sum())

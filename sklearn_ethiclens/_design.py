@@ -347,7 +347,7 @@ def _replicate_columns(values: Any) -> Floats:
         array = values.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "iuf":
-            values = values.astype(np.float64).filled(np.nan)
+            values = np.where(np.ma.getmaskarray(values), np.nan, values.data)
         try:
             array = np.asarray(values)
         except ValueError as error:

@@ -8,7 +8,7 @@ row where weights differ.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -416,7 +416,7 @@ def _weighted_moments(rows: WeightedResiduals, n_bins: int) -> tuple[float, floa
     return float(weight.sum() ** 2 / squares.sum()), error, variance + error**2
 
 
-def _clean(gaps: FloatArray, size: FloatArray) -> FloatArray:
+def _clean(gaps: npt.NDArray[Any], size: npt.NDArray[Any]) -> FloatArray:
     """Return gaps with those that are rounding errors set to 0: their sign would be that of the unit weights are given in."""
     return np.where(np.abs(gaps) > _ROUNDING * size, gaps, 0.0)
 
@@ -427,7 +427,7 @@ def _weighted_crossfit(rows: WeightedResiduals, n_bins: int, n_splits: int, gene
     gaps, size = np.bincount(rows.bin, moved, n_bins), np.bincount(rows.bin, np.abs(moved), n_bins)
     found = 0.0
     for _ in range(n_splits):
-        first = np.bincount(rows.bin, np.where(generator.integers(0, 2, moved.size, dtype=bool), moved, 0.0), n_bins)
-        first, second = _clean(first, size), _clean(gaps - first, size)
+        part = np.bincount(rows.bin, np.where(generator.integers(0, 2, moved.size, dtype=bool), moved, 0.0), n_bins)
+        first, second = _clean(part, size), _clean(gaps - part, size)
         found += float((np.sign(first) * second + np.sign(second) * first).sum())
     return found / n_splits / float(rows.weight.sum())

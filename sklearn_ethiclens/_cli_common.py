@@ -8,7 +8,7 @@ import pickle
 import shutil
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -21,7 +21,7 @@ from zipfile import BadZipFile
 import pandas as pd
 import typer
 
-from sklearn_ethiclens._frames import CSV
+from sklearn_ethiclens._frames import CSV, named_reading
 from sklearn_ethiclens._progress import silent
 from sklearn_ethiclens._validation import as_scalar, listing, show
 
@@ -67,7 +67,8 @@ def read_rows(path: Path) -> pd.DataFrame:
     if path.suffix.lower() != ".parquet":
         return read_csv(path)
     arrow("pyarrow")
-    frame = pd.read_parquet(path, engine="pyarrow")
+    with named_reading(path):
+        frame = pd.read_parquet(path, engine="pyarrow")
     return frame if frame.index.names == [None] else frame.reset_index()
 
 
@@ -80,6 +81,10 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
         frame = pd.read_csv(path, **CSV, **options)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name} is not UTF-8 text ({error.reason}); save it as UTF-8.") from error
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise ValueError(
+            f"{path.name} cannot be read as values separated by commas: {error}. Mend the file."
+        ) from error
     if not isinstance(frame.index, pd.RangeIndex):
         raise ValueError(f"{path.name} has rows with more fields than its header names; mend the header or the rows.")
     return frame
@@ -228,6 +233,27 @@ def split(texts: Iterable[str] | None) -> list[str]:
     return list(dict.fromkeys(part.strip() for text in texts or () for part in text.split(",") if part.strip()))
 
 
+def check_outputs(outputs: Mapping[str, str | Path | None], inputs: Mapping[str, str | Path | None]) -> None:
+    """Say before the work is done what could not be written after it, or would overwrite something.
+
+    Parameters
+    ----------
+    outputs, inputs : mapping of str to path or None
+        Files by their option; None where it is not given.
+    """
+    seen = {Path(path).resolve(): option for option, path in inputs.items() if path is not None}
+    for option, path in outputs.items():
+        if path is None or (option == "--json" and path == "-"):
+            continue
+        if str(path) in ("", ".", "-") or Path(path).is_dir():
+            what = "a folder" if Path(path).is_dir() else "no name of a file"
+            also = "; - is known to --json alone" if str(path) == "-" else ""
+            raise ValueError(f"{option} must name a file to write; got {str(path)!r}, {what}{also}.")
+        first = seen.setdefault(Path(path).resolve(), option)
+        if first != option:
+            raise ValueError(f"{first} and {option} name the same file, {path}: one would overwrite the other.")
+
+
 def print_text(text: str, *, to_stderr: bool = False) -> None:
     """Print text as the terminal can show it: what its encoding lacks, by its code."""
     encoding = getattr(sys.stderr if to_stderr else sys.stdout, "encoding", None) or "utf-8"
@@ -250,7 +276,10 @@ def one_line_errors() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except (ValueError, TypeError, OSError, ImportError) as error:
-        print_text(f"error: {' '.join(str(error).split())}\n", to_stderr=True)
+        text = str(error)
+        if isinstance(error, OSError) and error.filename and error.strerror:
+            text = f"{error.filename} cannot be read or written: {error.strerror}. Name another file."
+        print_text(f"error: {' '.join(text.split())}\n", to_stderr=True)
         raise typer.Exit(2) from error
 
 

@@ -17,6 +17,7 @@ from sklearn_ethiclens._cli_common import (
     StoredModel,
     Trust,
     check_file,
+    check_outputs,
     classes_of,
     color,
     load_model,
@@ -80,6 +81,7 @@ def probe_command(
 ) -> None:
     """Set sensitive features to other values, ask a model again, and print what changes."""
     with one_line_errors():
+        check_outputs({"--json": json_file, "--html": html_file}, {"SOURCE": source, "--model": model_file})
         with spoken_warnings(quiet):
             names = split(sensitive)
             if not names:

@@ -607,22 +607,33 @@ def scan_parquet(path: Path, engine: str, columns: Sequence[str]) -> Any:
     """
     module = _module({"dask": "dask.dataframe", "pyarrow": "pyarrow.parquet"}.get(engine, engine), f"engine {engine!r}")
     if engine == "polars":
-        frame = module.scan_parquet(path, glob=False)
-        check_columns(path.name, columns, nw.from_native(frame).collect_schema().names())
+        with named_reading(path, module.exceptions.PolarsError):
+            frame = module.scan_parquet(path, glob=False)
+            found = frame.collect_schema().names()
+        check_columns(path.name, columns, found)
         return frame
     if engine == "duckdb":
-        try:
+        with named_reading(path, module.Error):
             frame = module.read_parquet(str(path))
-        except module.Error as error:
-            raise ValueError(f"{path.name} cannot be read: {error}") from error
         check_columns(path.name, columns, frame.columns)
         return frame
-    found = _module("pyarrow.parquet", "reading .parquet").read_schema(path).names
+    with named_reading(path):
+        found = _module("pyarrow.parquet", "reading .parquet").read_schema(path).names
     check_columns(path.name, columns, found)
     if engine == "pyarrow":
         return module.read_table(path, columns=list(columns))
     # With the types of numpy whole numbers beside a missing one would be read as fractions.
     return module.read_parquet(path, columns=list(columns), index=False, dtype_backend="numpy_nullable")
+
+
+@contextmanager
+def named_reading(path: Path, *own: type[Exception]) -> Iterator[None]:
+    """Have an error of a library that reads a file name the file."""
+    errors: tuple[type[Exception], ...] = (ValueError, OSError, *own)
+    try:
+        yield
+    except errors as error:
+        raise ValueError(f"{path.name} cannot be read: {error}") from error
 
 
 def _module(name: str, purpose: str) -> ModuleType:

@@ -30,6 +30,7 @@ from sklearn_ethiclens._cli_common import (
     Trust,
     arrow,
     check_file,
+    check_outputs,
     color,
     load_model,
     one_line_errors,
@@ -52,6 +53,7 @@ from sklearn_ethiclens._frames import (
     column_names,
     count_cells,
     csv_header,
+    named_reading,
     scan_parquet,
     spelled,
     typed,
@@ -221,6 +223,18 @@ def audit(
                 pos_label = None if config.pos_label is None else show(config.pos_label)
             if source is None:
                 raise ValueError(f"SOURCE is missing: name one of {list(DATASETS)} or a file, or give --config.")
+            files.check({"SOURCE": source, "--config": config_file, "--model": model_file})
+            named = {
+                "--y-true": y_true,
+                "--y-pred": y_pred,
+                "--y-score": y_score,
+                "--weight": weight,
+                "--clusters": clusters,
+                "--strata": strata,
+                "--replicate-weights": replicate_weights,
+            }
+            if empty := [option for option, name in named.items() if name == ""]:
+                raise ValueError(f"{empty[0]} must name a column; got ''. Leave it out if there is none.")
             model = None if model_file is None else load_model(model_file, split(trust), allow_pickle)
             asked = _Asked(
                 y_true,
@@ -721,7 +735,8 @@ def _read_csv(path: Path, needed: list[str]) -> pd.DataFrame:
 def _header(path: Path) -> list[str]:
     """Return the names of a file's columns."""
     if path.suffix.lower() != ".csv":
-        return list(arrow("pyarrow.parquet").read_schema(path).names)
+        with named_reading(path):
+            return list(arrow("pyarrow.parquet").read_schema(path).names)
     try:
         return csv_header(path)
     except UnicodeDecodeError as error:
@@ -884,20 +899,13 @@ class _Files:
 
     def __post_init__(self) -> None:
         """Say before the work is done what could not be written after it."""
-        seen: dict[Path, str] = {}
-        for part in fields(self):
-            path, option = getattr(self, part.name), _option(part.name)
-            if path is None or (option == "--json" and path == "-"):
-                continue
-            if str(path) in ("", ".", "-") or Path(path).is_dir():
-                what = "a folder" if Path(path).is_dir() else "no name of a file"
-                also = "; - is known to --json alone" if str(path) == "-" else ""
-                raise ValueError(f"{option} must name a file to write; got {str(path)!r}, {what}{also}.")
-            first = seen.setdefault(Path(path).resolve(), option)
-            if first != option:
-                raise ValueError(f"{first} and {option} name the same file, {path}: one would overwrite the other.")
+        self.check({})
         if self.pdf is not None:
             load_weasyprint()
+
+    def check(self, inputs: Mapping[str, str | Path | None]) -> None:
+        """Refuse files that cannot be written, or that are another output or an input."""
+        check_outputs({_option(part.name): getattr(self, part.name) for part in fields(self)}, inputs)
 
     def write(self, audits: Sequence[Audit]) -> None:
         """Write each file, all audits in it."""

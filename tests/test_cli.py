@@ -320,6 +320,10 @@ def test_markdown_files_are_what_the_audit_says(run, predictions, tmp_path):
         ),
         (["--compat-json", "-"], "--compat-json must name a file to write"),
         (["--json", "a.json", "--compat-json", "a.json"], "--json and --compat-json name the same file"),
+        (["--html", "predictions.csv"], "SOURCE and --html name the same file"),
+        (["--weight", ""], "--weight must name a column; got ''"),
+        (["--y-score", ""], "--y-score must name a column; got ''"),
+        (["--strata", ""], "--strata must name a column; got ''"),
     ],
 )
 def test_what_could_not_be_written_is_said_before_the_work(run, predictions, tmp_path, monkeypatch, options, words):
@@ -329,6 +333,33 @@ def test_what_could_not_be_written_is_said_before_the_work(run, predictions, tmp
     assert (code, out) == (2, "")
     assert words in err
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_file_that_cannot_be_written_is_named(run, predictions, tmp_path):
+    (tmp_path / "plain").write_text("x")
+    code, _, err = run(*columns(predictions), "--quiet", "--json", tmp_path / "plain" / "a.json")
+    assert code == 2
+    assert err.count("\n") == 1
+    assert "a.json cannot be read or written: " in err
+    assert err.endswith(". Name another file.\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.csv", b"y,p,s\n1,1,f\n0,1,m,3,4\n", "a.csv cannot be read as values separated by commas: "),
+        ("a.csv", b'y,p,s\n1,1,"f\n0,1,m\n', "a.csv cannot be read as values separated by commas: "),
+        ("a.parquet", b"PAR1xxxxPAR1", "a.parquet cannot be read: "),
+    ],
+)
+def test_a_source_that_cannot_be_read_is_named(run, tmp_path, name, content, words):
+    path = tmp_path / name
+    path.write_bytes(content)
+    for engine in [[]] if name == "a.csv" else [[], ["--engine", "pandas"], ["--engine", "pyarrow"]]:
+        pytest.importorskip("pyarrow")
+        code, out, err = run("audit", path, "--y-true", "y", "--y-pred", "p", "--sensitive", "s", *engine)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith(f"error: {words}")
 
 
 def test_json_and_html_files_are_whole(run, predictions, tmp_path):

@@ -606,6 +606,26 @@ def test_failed_write_leaves_the_old_file_and_no_part(tmp_path, monkeypatch):
     assert [one.name for one in path.parent.iterdir()] == ["file"]
 
 
+def test_what_is_no_plain_file_is_written_to_and_stays(tmp_path):
+    pipe, link, plain = tmp_path / "pipe", tmp_path / "link", tmp_path / "plain"
+    plain.write_bytes(b"old")
+    try:
+        os.mkfifo(pipe)
+        link.symlink_to(plain)
+    except (AttributeError, OSError):
+        pytest.skip("no pipes or links here")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_whole(pipe, [b"in ", b"pieces"])
+        assert os.read(reader, 100) == b"in pieces"
+        assert pipe.is_fifo()
+    finally:
+        os.close(reader)
+    write_whole(link, b"new")
+    assert link.is_symlink()
+    assert plain.read_bytes() == b"new"
+
+
 def test_data_home_is_argument_then_variable_then_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("SKLEARN_ETHICLENS_HOME", str(tmp_path / "variable"))
     assert get_data_home(tmp_path / "argument") == tmp_path / "argument"

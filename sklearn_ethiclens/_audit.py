@@ -971,7 +971,7 @@ def _intersections(intersections: Any, attributes: tuple[str, ...]) -> tuple[tup
             )
         if len(names) < 2 or len(set(names)) < len(names):
             raise ValueError(f"an intersection combines at least 2 different attributes; got {names!r}.")
-        if names not in plan:
+        if not any(set(names) == set(known) for known in plan):  # else each comparison would be tested twice
             plan.append(names)
     return tuple(plan)
 

@@ -516,6 +516,7 @@ def three_attributes():
         ("sex*race,race*old", [("sex", "race"), ("race", "old")]),
         (["sex*race"], [("sex", "race")]),
         ([("sex", "old"), ("sex", "old")], [("sex", "old")]),
+        ("sex*race,race*sex", [("sex", "race")]),
         (("sex", "old"), [("sex", "old")]),
         ([["sex", "race", "old"]], [("sex", "race", "old")]),
     ],

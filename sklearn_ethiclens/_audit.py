@@ -823,7 +823,8 @@ random_state
     found = assess(audited, settings)
     _warn_of_undefined(found)
     for block in settings.plan:
-        if len(tally._marginal(block)[0].groups) < 2:
+        at = [tally.attributes.index(name) for name in block]
+        if all(group[i] == tally.groups[0][i] for group in tally.groups for i in at):
             warn(f"{show(block)} has one group only; nothing can be compared.", SampleSizeWarning, stacklevel=3)
     depth = scan_depth(intersections)
     sections = strata_sections(

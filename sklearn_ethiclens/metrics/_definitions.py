@@ -157,7 +157,9 @@ def _generalized_entropy(c: Confusion, alpha: float = 1.0) -> Floats:
         benefits = n + fp - fn
         mean = benefits / n
         if alpha == 1:  # without a benefit there is no false positive: 0/0, undefined as it stands
-            return np.asarray(2 * np.log(2) * fp / benefits - np.log(mean))
+            value = np.asarray(2 * np.log(2) * fp / benefits)
+            value -= np.log(mean)
+            return value
         if alpha == 0:
             value = np.where(fn > 0, np.nan, np.log(mean) - np.log(2) * fp / n)
         else:

@@ -22,9 +22,8 @@ def write_whole(path: Path, content: bytes | Iterable[bytes]) -> None:
                 file.writelines(pieces)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        part = target.with_name(
-            f".{target.name}.{uuid4().hex}.part"
-        )  # not tempfile, whose files only their owner can read
+        # Not tempfile, whose files only their owner can read.
+        part = target.with_name(f".{target.name}.{uuid4().hex}.part")
         with part.open("wb") as file:
             file.writelines(pieces)
         os.replace(part, target)

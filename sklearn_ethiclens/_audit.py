@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import combinations
@@ -822,68 +820,52 @@ random_state
     )
     _warn_of_percentile(settings.policy)
     audited = tally.marginal(tally.audited) if tally.controls else tally
-    with _uncollected():
-        found = assess(audited, settings)
-        _warn_of_undefined(found)
-        for block in settings.plan:
-            at = [tally.attributes.index(name) for name in block]
-            if all(group[i] == tally.groups[0][i] for group in tally.groups for i in at):
-                warn(f"{show(block)} has one group only; nothing can be compared.", SampleSizeWarning, stacklevel=3)
-        depth = scan_depth(intersections)
-        sections = strata_sections(
-            tally, found.references, outcome=outcome, confidence_level=settings.policy.confidence_level
-        )
-        if depth is not None:
-            chosen, seed = settings.policy, settings.seed
-            scan = scan_section(audited, depth, outcome=outcome, policy=chosen, seed=seed, n_jobs=n_jobs)
-            sections = (scan, *sections)
-        if tally.weights is not None or tally.design is not None:
-            marginals = {block[0] if len(block) == 1 else block: tally.marginal(block) for block in settings.plan}
-            if tally.design is not None:
-                own = get_policy(policy).method if method is None else method
-                sections = (
-                    design_section(marginals, outcome, own if own != settings.policy.method else None),
-                    *sections,
-                )
-            if tally.weights is not None:
-                sections = (weights_section(marginals), *sections)
-        scored, score_sections = _scores(audited, settings, found, _asked(metrics))
-        return Audit(
-            tally=tally,
-            findings=(*found.findings, *scored),
-            policy=settings.policy,
-            parameters={
-                "outcome": outcome,
-                "pos_label": label_to_json(tally.pos_label),
-                "plan": [list(attributes) for attributes in settings.plan],
-                "metrics": _asked(metrics),
-                "random_state": settings.seed,
-                **({} if depth is None else {"scan": f"scan:{depth}"}),
-                **({"score_confidence_level": settings.policy.confidence_level} if scored else {}),
-            },
-            provenance=_provenance(tally),
-            tests=found.tests,
-            references=found.references,
-            composite=found.composite if settings.policy.rules else replace(found.composite, band=None),
-            minimum_disparate_impact=found.minimum_disparate_impact,
-            notes=found.notes,
-            sections=(*score_sections, *sections),
-        )
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep Python from looking for garbage meanwhile: of tens of thousands of findings, all of which stay, it would find none.
-
-    Each search walks through all that the process holds; an audit of 5,000 groups spent an eighth of its time on three of them.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
+    found = assess(audited, settings)
+    _warn_of_undefined(found)
+    for block in settings.plan:
+        at = [tally.attributes.index(name) for name in block]
+        if all(group[i] == tally.groups[0][i] for group in tally.groups for i in at):
+            warn(f"{show(block)} has one group only; nothing can be compared.", SampleSizeWarning, stacklevel=3)
+    depth = scan_depth(intersections)
+    sections = strata_sections(
+        tally, found.references, outcome=outcome, confidence_level=settings.policy.confidence_level
+    )
+    if depth is not None:
+        chosen, seed = settings.policy, settings.seed
+        scan = scan_section(audited, depth, outcome=outcome, policy=chosen, seed=seed, n_jobs=n_jobs)
+        sections = (scan, *sections)
+    if tally.weights is not None or tally.design is not None:
+        marginals = {block[0] if len(block) == 1 else block: tally.marginal(block) for block in settings.plan}
+        if tally.design is not None:
+            own = get_policy(policy).method if method is None else method
+            sections = (
+                design_section(marginals, outcome, own if own != settings.policy.method else None),
+                *sections,
+            )
+        if tally.weights is not None:
+            sections = (weights_section(marginals), *sections)
+    scored, score_sections = _scores(audited, settings, found, _asked(metrics))
+    return Audit(
+        tally=tally,
+        findings=(*found.findings, *scored),
+        policy=settings.policy,
+        parameters={
+            "outcome": outcome,
+            "pos_label": label_to_json(tally.pos_label),
+            "plan": [list(attributes) for attributes in settings.plan],
+            "metrics": _asked(metrics),
+            "random_state": settings.seed,
+            **({} if depth is None else {"scan": f"scan:{depth}"}),
+            **({"score_confidence_level": settings.policy.confidence_level} if scored else {}),
+        },
+        provenance=_provenance(tally),
+        tests=found.tests,
+        references=found.references,
+        composite=found.composite if settings.policy.rules else replace(found.composite, band=None),
+        minimum_disparate_impact=found.minimum_disparate_impact,
+        notes=found.notes,
+        sections=(*score_sections, *sections),
+    )
 
 
 def _scores(

@@ -276,8 +276,8 @@ class Evidence:
         kept: list[tuple[int, int]] = []
         rows: list[Floats] = []
         folded: Floats | None = None
+        size = len(replicates.count("total"))
         for number, one in enumerate(self.examined):
-            size = len(replicates.count("total"))
             start, stop = one.groups.searchsorted([first, first + size])
             near = start + np.flatnonzero(one.statistic[start:stop] > _FAR_INSIDE)
             if not near.size:

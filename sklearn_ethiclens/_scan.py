@@ -39,9 +39,7 @@ _WORDS = {
 _DEPTH = 2  # attributes combined where no number is given
 _MOST_DIGITS = 9  # of that number; more than there are attributes means all of them
 _LEAST_ROWS, _LEAST_OUTCOMES = 30, 10  # whatever the policy's floors
-_LEAST_WORTH = (
-    0.1  # effective rows over rows; below, a few weights carry all and no bootstrap knows what others might have
-)
+_LEAST_WORTH = 0.1  # effective rows over rows; below, a few weights carry all, and no bootstrap knows the others
 _SHOWN = 10
 _MOST_MEMBERSHIPS = 50_000_000
 _LARGEST_QUANTILE = 8.0  # beyond, 1 - its tail is 1 in floating point

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import repeat
 from math import isnan
 from typing import Any
@@ -28,7 +29,7 @@ from sklearn_ethiclens._calibrated import (
     stepwise_pvalues,
 )
 from sklearn_ethiclens._design_forms import global_test, rate_test
-from sklearn_ethiclens._findings import Assessment, Finding, Headline, Reference, new_finding
+from sklearn_ethiclens._findings import Assessment, Finding, Headline, Reference, new_findings
 from sklearn_ethiclens._tally import Tally
 from sklearn_ethiclens._validation import MISSING, show
 from sklearn_ethiclens.inference._gap_intervals import absolute_bounds
@@ -71,9 +72,11 @@ POWER_GAP = 0.10  # the gap whose power is stated
 _JOINT_CELLS = 4096  # up to here one draw serves all attributes; beyond, each is drawn on its own
 _MANY_NUMBERS = 20  # more look like a measurement; 60 are refused at the door
 _BATCH_VALUES = 1 << 21  # replicates held at once, 16 MiB
-_TILE = 16  # groups whose replicates stay in the processor's cache from one metric to the next
+_TILE = 32  # groups whose replicates stay in the processor's cache from one metric to the next
 _ADJUSTMENTS = {"max-t": "max-T", "holm": "Holm", "bh": "Benjamini-Hochberg"}
 _COMPOSED = ("disparate_impact", "statistical_parity_difference", "equalized_odds_difference")
+
+_Denominator = tuple[str, list[int], int | None]  # by name: the count of each group, and of the reference
 
 
 @dataclass
@@ -93,7 +96,7 @@ class _Rows:
     problems: list[Verdict | None]
     n: list[int]
     n_reference: list[int | None]
-    denominators: list[dict[str, Any]]
+    denominators: list[_Denominator]
     pvalue: Floats = field(default_factory=lambda: np.empty(0))
     tests: list[str | None] = field(default_factory=list)
     power: Floats = field(default_factory=lambda: np.empty(0))
@@ -149,7 +152,8 @@ def assess(tally: Tally, settings: Settings) -> Assessment:
         block.judge(pvalues)
     rows = [block_rows for block in blocks for block_rows in block.rows]
     return Assessment(
-        findings=tuple(_findings(rows, policy)),
+        findings=partial(_findings, rows, policy),
+        undefined=tuple(_undefined(rows)),
         tests=tuple(test for block in blocks for test in block.tests),
         references=tuple(block.reference for block in blocks),
         composite=_composite_headline(blocks),
@@ -313,7 +317,7 @@ class _Margin:
         self.compared = self._compared()
         self._tested: dict[tuple[str, int], TwoProportionTestResult] = {}
         self._estimates: dict[str, Floats] = {}
-        self._counted: dict[Any, list[dict[str, Any]]] = {}
+        self._counted: dict[Any, list[_Denominator]] = {}
         self._powers: dict[int, dict[str, tuple[Floats, Floats]]] = {}
         wanted = dict.fromkeys(rate for name in settings.metrics for rate in METRICS[name].rates if rate != "f1")
         self._proportions = [rate for rate in wanted if tally.labelled or not RATES[rate].uses_labels]
@@ -576,9 +580,11 @@ class _Margin:
             method="percentile" if self.policy.method == "percentile" else "bca",
             ordered=True,
         )
-        columns = [np.split(column, np.cumsum(sizes)[:-1]) for column in bounds]
-        names = [part.metric.name for part in parts]
-        return {name: BootstrapBounds(*column) for name, *column in zip(names, *columns, strict=True)}
+        ends = np.cumsum(sizes).tolist()
+        return {
+            part.metric.name: BootstrapBounds._make(column[stop - part.values.size : stop] for column in bounds)
+            for part, stop in zip(parts, ends, strict=True)
+        }
 
     def _closed_bounds(self, metric: Metric, values: Floats) -> BootstrapBounds:
         """Return the closed-form intervals of a metric, none where it is undefined."""
@@ -742,16 +748,16 @@ class _Margin:
             return "no closed form with a survey design"
         return "the design gives it no variance, as when all rows lie in one unit: no interval"
 
-    def _denominators(self, metric: Metric, groups: list[int], at: int | None) -> list[dict[str, Any]]:
-        """Return what a metric divides by, for each group; metrics with the same denominators share it."""
+    def _denominators(self, metric: Metric, groups: list[int], at: int | None) -> list[_Denominator]:
+        """Return what a metric divides by; metrics with the same denominators share it."""
         names = metric.denominators if self._known(metric) else ()
         key = names, at, metric.kind, *groups[:1]
         if key not in self._counted:
-            named = [(name, self.confusion.rows(name).astype(int).tolist()) for name in names]
-            if at is None:
-                self._counted[key] = [{name: count[g] for name, count in named} for g in groups]
-            else:
-                self._counted[key] = [{name: (count[g], count[at]) for name, count in named} for g in groups]
+            counts = [self.confusion.rows(name).astype(int) for name in names]
+            self._counted[key] = [
+                (name, count[groups].tolist(), None if at is None else int(count[at]))
+                for name, count in zip(names, counts, strict=True)
+            ]
         return self._counted[key]
 
     def _undefined(self, metric: Metric, group: int, at: int | None) -> tuple[Verdict, str]:
@@ -1047,7 +1053,7 @@ def _no_bounds(size: int) -> BootstrapBounds:
     return BootstrapBounds(nan, nan, np.ones(size), no, no)
 
 
-def _findings(rows: Sequence[_Rows], policy: Policy) -> list[Finding]:
+def _findings(rows: Sequence[_Rows], policy: Policy) -> tuple[Finding, ...]:
     """Return findings from columns; p-values are adjusted over all comparisons of a metric."""
     adjusted: dict[int, Floats] = {}
     for name in dict.fromkeys(r.metric.name for r in rows):
@@ -1057,10 +1063,13 @@ def _findings(rows: Sequence[_Rows], policy: Policy) -> list[Finding]:
             pvalues = adjust_pvalues(pvalues, "bh" if policy.multiplicity == "bh" else "holm")
         for r, part in zip(family, np.split(pvalues, np.cumsum([r.pvalue.size for r in family])[:-1]), strict=True):
             adjusted[id(r)] = part
-    found = []
+    found: list[Finding] = []
+    counted: dict[int, list[dict[str, Any]]] = {}  # one for all metrics that share it
     for r in rows:
         rule = policy.rule(r.metric.name)
-        columns = zip(
+        if id(r.denominators) not in counted:
+            counted[id(r.denominators)] = _by_name(r.denominators, len(r.groups))
+        found += new_findings(
             repeat(r.attributes[0] if len(r.attributes) == 1 else r.attributes, len(r.groups)),
             r.groups,
             r.references,
@@ -1074,17 +1083,30 @@ def _findings(rows: Sequence[_Rows], policy: Policy) -> list[Finding]:
             r.tests,
             r.n,
             r.n_reference,
-            r.denominators,
+            counted[id(r.denominators)],
             r.power.tolist(),
             r.detectable.tolist(),
             repeat(rule.threshold if rule else None),
             r.verdicts,
             r.reasons,
-            r.limit_pvalue.tolist() if r.limit_pvalue.size else repeat(float("nan"), len(r.groups)),
-            r.calibrated or repeat("", len(r.groups)),
+            r.limit_pvalue.tolist() if r.limit_pvalue.size else repeat(float("nan")),
+            r.calibrated or repeat(""),
         )
-        found += [new_finding(*row) for row in columns]
-    return found
+    return tuple(found)
+
+
+def _by_name(denominators: Sequence[_Denominator], size: int) -> list[dict[str, Any]]:
+    """Return denominators as findings have them: by name the count, or that and the reference's."""
+    columns = [own if other is None else [(count, other) for count in own] for _, own, other in denominators]
+    names = [name for name, _, _ in denominators]
+    return [dict(zip(names, counts, strict=True)) for counts in zip(*columns, strict=True)] or [{} for _ in range(size)]
+
+
+def _undefined(rows: Sequence[_Rows]) -> Iterator[tuple[str, str, str]]:
+    """Find what has no value, with the reason."""
+    for r in rows:
+        for i in np.flatnonzero(np.isnan(r.values)):
+            yield show(r.attributes), r.reasons[i], r.metric.name
 
 
 # --------------------------------------------------------------------------------------------------------- headlines

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import combinations
-from math import isnan
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, cast, overload
 from warnings import warn
 
 import joblib
@@ -35,6 +34,7 @@ from sklearn_ethiclens._findings import (
     design_section,
     disparities,
     group_rates,
+    made_when_read,
     weights_section,
 )
 from sklearn_ethiclens._scan import scan_depth, scan_section
@@ -66,6 +66,7 @@ _ABSOLUTE_GAPS = ("equalized_odds_difference", "average_odds_error")
 _WARNED = 6
 
 
+@made_when_read("findings")
 @dataclass(frozen=True, eq=False)
 class Audit(NotebookDisplay):
     """What was found, on what data, under which policy.
@@ -285,7 +286,7 @@ class Audit(NotebookDisplay):
             random_state=self.parameters["random_state"],
         )
         made = {section.key for section in again.sections}
-        again = replace(again, sections=(*again.sections, *(s for s in self.sections if s.key not in made)))
+        again = again._with(sections=(*again.sections, *(s for s in self.sections if s.key not in made)))
         if isinstance(self.tally.scores, ScoreBins) and "score_confidence_level" in self.parameters:
             again = self._give_scores(again)
         again = again.annotate(
@@ -365,7 +366,7 @@ class Audit(NotebookDisplay):
             Of the data: ``name``, ``sha256`` of the file, ``model``, ``notes``.
         """
         provenance = {**self.provenance, "data": {**self.provenance["data"], **data}}
-        return replace(self, provenance=provenance, run={**self.run, **(run or {})})
+        return self._with(provenance=provenance, run={**self.run, **(run or {})})
 
     def with_section(self, section: Section) -> Audit:
         """Return the audit with a further part, in place of an earlier one of the same key.
@@ -381,7 +382,11 @@ class Audit(NotebookDisplay):
         """
         if not isinstance(section, Section):
             raise TypeError(f"section must be a Section, as .section() gives one; got {type(section).__name__}.")
-        return replace(self, sections=(*(s for s in self.sections if s.key != section.key), section))
+        return self._with(sections=(*(s for s in self.sections if s.key != section.key), section))
+
+    def _with(self, **changes: Any) -> Audit:
+        """Return the audit with other fields; findings that were not read are not made for it."""
+        return replace(self, **{"findings": self.__dict__["findings"], **changes})
 
     def section(self, key: str) -> Section:
         """Return one of the further parts by its key; ``.frame()`` of it is its table."""
@@ -613,6 +618,9 @@ class Audit(NotebookDisplay):
 
     def __hash__(self) -> int:
         return hash((self.tally.digest(), self.policy.name))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "findings": self.findings}
 
 
 # -------------------------------------------------------------------------------------------------------------- making
@@ -847,7 +855,7 @@ random_state
     scored, score_sections = _scores(audited, settings, found, _asked(metrics))
     return Audit(
         tally=tally,
-        findings=(*found.findings, *scored),
+        findings=(*found.findings(), *scored) if scored else cast(Any, found.findings),
         policy=settings.policy,
         parameters={
             "outcome": outcome,
@@ -1028,9 +1036,9 @@ def _warn_of_percentile(policy: Policy) -> None:
 def _warn_of_undefined(found: Assessment) -> None:
     """Warn once of all undefined rates and comparisons, naming groups and empty denominators."""
     blank: dict[tuple[str, str], list[str]] = {}
-    for f in found.findings:
-        if isnan(f.value) and f.reason and f.reason != "no labels" and not f.reason.startswith(("left out", "unknown")):
-            blank.setdefault((show(f.attribute), f.reason), []).append(f.metric)
+    for attribute, reason, metric in found.undefined:
+        if reason and reason != "no labels" and not reason.startswith(("left out", "unknown")):
+            blank.setdefault((attribute, reason), []).append(metric)
     if blank:
         said = [
             f"{where}: {reason} ({names[0]}{' and others' * (len(names) > 1)})"

@@ -50,7 +50,7 @@ _MEANS = ("average_odds_difference", "average_odds_error", "balanced_accuracy")
 _HALVINGS = 40
 _ROUNDING = 1e-9  # relative: a bound that is missed by less is not trusted
 _FOLDED_VALUES = 1 << 18
-_TILE = 16  # groups whose replicates stay in the processor's cache from one operation to the next
+_TILE = 32  # groups whose replicates stay in the processor's cache from one operation to the next
 
 CALIBRATED = POLICIES["calibrated"]
 

@@ -1,6 +1,7 @@
 """Audits: floors, precedence, references, intersections, headlines, storage; no verdict where nothing was measured."""
 
 import copy
+import dataclasses
 import json
 import pickle
 import warnings
@@ -946,6 +947,18 @@ def test_an_audit_is_frozen_and_equal_to_its_like():
     assert found != quiet(tally, random_state=1)
     assert found != quiet(tally, policy="eeoc")
     assert found != "an audit"
+
+
+def test_findings_are_one_tuple_however_often_they_are_read():
+    found = quiet(tally_of_two())
+    assert type(found.findings) is tuple
+    assert found.findings is found.findings
+    noted = quiet(tally_of_two()).annotate(name="loans")
+    assert repr(noted.findings) == repr(found.findings)
+    assert dataclasses.replace(found, notes=("small",)).findings is found.findings
+    assert pickle.loads(pickle.dumps(quiet(tally_of_two()))) == found
+    with pytest.raises(AttributeError, match="by instance"):
+        Audit.findings  # noqa: B018
 
 
 def test_annotations_are_provenance_and_the_run_is_no_part_of_equality():

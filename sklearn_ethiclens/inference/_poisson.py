@@ -7,7 +7,8 @@ and no cell needs to know of the others: replicates of a few groups are drawn, u
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,28 +22,31 @@ _KEPT = 1 << 27  # bytes of replicates that are kept, as whole numbers, and not 
 _BITS = 12  # of a random number look up the value in a table, which says at most places what the others would
 
 
-class _Inverse:
+class _Inverse(NamedTuple):
     """One Poisson distribution as a table of 4,096 places, and its steps, for draws by inversion (Chen and Asau 1974).
 
     A place whose numbers all lie between two steps of the distribution has its value in the table. At the others, some
-    in a hundred, it holds -1 and the digits that follow decide: the law is exact to the resolution of a double.
+    in a hundred, it holds ``-1 - value`` of the least it can be, and the digits that follow decide: the law is exact to the
+    resolution of a double.
     """
 
-    def __init__(self, mean: int, kind: Any) -> None:
+    values: NDArray[Any]
+    first: int
+    steps: Floats
+
+    @classmethod
+    def of(cls, mean: int, kind: Any) -> _Inverse:
+        """Return the table of a mean, of whole numbers of a kind."""
         reach = 10 * np.sqrt(mean) + 40  # what lies outside has a probability below the resolution of a double
-        self._first = max(0, int(mean - reach))
-        steps = np.arange(self._first, int(mean + reach) + 1)
-        self._steps: Floats = np.asarray(pdtr(steps, float(mean)), dtype=np.float64)
-        places = self._steps * (1 << _BITS)
+        first = max(0, int(mean - reach))
+        steps = np.asarray(pdtr(np.arange(first, int(mean + reach) + 1), float(mean)), dtype=np.float64)
+        places = steps * (1 << _BITS)
         starts = np.minimum(np.ceil(places).astype(np.intp), 1 << _BITS)
         lengths = np.diff(np.concatenate([[0], starts, [1 << _BITS]]))
-        values = self._first + np.arange(lengths.size)
-        self.values = np.repeat(values.astype(kind), lengths)
-        self.values[np.floor(places[places < starts]).astype(np.intp)] = -1
-
-    def exact(self, numbers: Floats) -> NDArray[np.intp]:
-        """Return the values of uniform numbers in [0, 1)."""
-        return self._first + self._steps.searchsorted(numbers, side="right")
+        values = np.repeat((first + np.arange(lengths.size)).astype(kind), lengths)
+        several = np.unique(np.floor(places[places < starts]).astype(np.intp))
+        values[several] = -1 - first - steps.searchsorted(several / (1 << _BITS), side="right")
+        return cls(values, first, np.append(steps, np.inf))
 
 
 class PoissonTables:
@@ -100,17 +104,33 @@ class PoissonTables:
     ) -> None:
         """Fill the chosen cells with draws, by the tables of their means."""
         for mean in set(means[chosen].tolist()).difference(self._inverses):
-            self._inverses[mean] = _Inverse(mean, self._whole)
+            self._inverses[mean] = _Inverse.of(mean, self._whole)
         inverses = [self._inverses[mean] for mean in means[chosen].tolist()]
         raw = generator.bit_generator.random_raw((chosen.size, -(-self.n_resamples // 4)))
         places = raw.view(np.uint16)[:, : self.n_resamples] >> (16 - _BITS)
         for cell, inverse, place in zip(chosen.tolist(), inverses, places, strict=True):
             inverse.values.take(place, out=cells[cell], mode="clip")  # no place is outside, and "raise" would buffer
-        at, column = np.divmod(np.flatnonzero(cells.ravel() < 0), self.n_resamples)
-        exact = (places[chosen.searchsorted(at), column] + generator.random(at.size)) / (1 << _BITS)
-        ends = at.searchsorted([*chosen, len(cells)]).tolist()
-        for cell, inverse, start, stop in zip(chosen.tolist(), inverses, ends[:-1], ends[1:], strict=True):
-            cells[cell, column[start:stop]] = inverse.exact(exact[start:stop])
+        flat = cells.reshape(-1)
+        undecided = np.flatnonzero(flat < 0)
+        at, column = np.divmod(undecided, self.n_resamples)
+        own = chosen.searchsorted(at)
+        exact = (places[own, column] + generator.random(at.size)) / (1 << _BITS)
+        flat[undecided] = self._decide(inverses, own, exact, -1 - flat[undecided].astype(np.intp))
+
+    @staticmethod
+    def _decide(
+        inverses: Sequence[_Inverse], own: NDArray[np.intp], exact: Floats, values: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
+        """Return the values of uniform numbers in [0, 1), each by its own table, from the least that each can be."""
+        if not values.size:
+            return values
+        steps = np.concatenate([inverse.steps for inverse in inverses])
+        sizes, first = np.array([(inverse.steps.size, inverse.first) for inverse in inverses]).T
+        at = (np.cumsum(sizes) - sizes - first)[own]
+        further = np.arange(values.size)
+        while (further := further[exact[further] >= steps[at[further] + values[further]]]).size:
+            values[further] += 1
+        return values
 
     def seed_of(self, number: int) -> int:
         """Return a seed for what else is drawn for the tables of one stream."""

@@ -154,12 +154,14 @@ def generalized_entropy(counts: Any, alpha: float = 1.0) -> Any:
 def _generalized_entropy(c: Confusion, alpha: float = 1.0) -> Floats:
     n, fp, fn = c.count("total"), c.count("fp"), c.count("fn")
     with np.errstate(divide="ignore", invalid="ignore"):
-        benefits = n + fp - fn
+        benefits = n + fp
+        benefits -= fn  # in place: memory costs as much as the arithmetic
         mean = benefits / n
         if alpha == 1:  # without a benefit there is no false positive: 0/0, undefined as it stands
-            value = np.asarray(2 * np.log(2) * fp / benefits)
+            value = 2 * np.log(2) * fp
+            value /= benefits
             value -= np.log(mean)
-            return value
+            return np.asarray(value)
         if alpha == 0:
             value = np.where(fn > 0, np.nan, np.log(mean) - np.log(2) * fp / n)
         else:

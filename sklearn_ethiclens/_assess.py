@@ -146,7 +146,7 @@ def assess(tally: Tally, settings: Settings) -> Assessment:
             source = _Joint(block.tally, joint, block.position[table_of], slot_of)
         elif needed:
             seed = seed_of_part(settings.seed, number)
-            source = _Streams(block.tally, settings, seed)
+            source = _Streams(block.tally, settings, seed, keep=tested and not block.reference.given)
         block.resample(source, tested)
     for block, pvalues in zip(blocks, _limit_pvalues(blocks, policy, tested), strict=True):
         block.judge(pvalues)
@@ -222,13 +222,16 @@ class _Joint:
 
 
 class _Streams:
-    """Replicates of the tables of an attribute, drawn a block of groups at a time and not kept."""
+    """Replicates of the tables of an attribute, drawn a block of groups at a time; as tables they are not kept.
 
-    def __init__(self, tally: Tally, settings: Settings, seed: int) -> None:
+    ``keep`` says whether they will be asked for a second time, as where the reference is chosen.
+    """
+
+    def __init__(self, tally: Tally, settings: Settings, seed: int, *, keep: bool) -> None:
         n_groups = len(tally.groups)
         self.blocks = [slice(start, min(start + GROUPS, n_groups)) for start in range(0, n_groups, GROUPS)]
         self._tally = tally
-        self._poisson = PoissonTables(tally.rows.reshape(n_groups, -1), settings.policy.n_resamples, seed)
+        self._poisson = PoissonTables(tally.rows.reshape(n_groups, -1), settings.policy.n_resamples, seed, keep=keep)
 
     def tables(self, number: int) -> Floats:
         """Return the replicates of a block, as :meth:`_Joint.tables`."""
@@ -553,8 +556,12 @@ class _Margin:
                 own[part.at] = replicates.take(part.groups[first:stop] - tile.start)
             with_reference = () if part.at is None else (references[part.at],)
             out = rows[start + first : start + stop]
-            out[:] = part.metric.function(own[part.at], *with_reference)
-            out.sort(axis=1)
+            values = part.metric.function(own[part.at], *with_reference)
+            if part.at is not None:  # an array of its own, ordered where the processor still has it; rates are kept
+                values.sort(axis=1)
+            out[:] = values
+            if part.at is None:
+                out.sort(axis=1)
             start += part.values.size
 
     def _bounds_of(self, parts: Sequence[_Part], rows: Floats) -> dict[str, BootstrapBounds]:

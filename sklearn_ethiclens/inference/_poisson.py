@@ -60,15 +60,17 @@ class PoissonTables:
         Number of replicates.
     seed : int
         Seed; each 64 tables have a stream of their own.
+    keep : bool, default=True
+        Whether to keep what was drawn, where it is not too large, for when it is asked for again.
     """
 
-    def __init__(self, counts: NDArray[np.int64], n_resamples: int, seed: int) -> None:
+    def __init__(self, counts: NDArray[np.int64], n_resamples: int, seed: int, *, keep: bool = True) -> None:
         self.counts, self.n_resamples = counts, n_resamples
         self._streams = np.random.SeedSequence(seed).spawn(-(-len(counts) // GROUPS))
         self._inverses: dict[int, _Inverse] = {}
         largest = float(counts.max(initial=0))
         self._whole = np.dtype(np.int16 if largest + 20 * np.sqrt(largest) < 2**15 else np.int64)
-        self._keeps = counts.size * n_resamples * self._whole.itemsize <= _KEPT
+        self._keeps = keep and counts.size * n_resamples * self._whole.itemsize <= _KEPT
         self._kept: dict[int, NDArray[Any]] = {}
 
     def draw(self, number: int) -> Floats:

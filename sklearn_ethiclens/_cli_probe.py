@@ -83,16 +83,16 @@ def probe_command(
     with one_line_errors():
         check_outputs({"--json": json_file, "--html": html_file}, {"SOURCE": source, "--model": model_file})
         with spoken_warnings(quiet):
-            names = split(sensitive)
+            names = split(sensitive, "--sensitive")
             if not names:
                 raise ValueError("--sensitive is missing: name the columns to set to other values.")
-            asked = _Asked(names, model_file, split(trust), allow_pickle, target, seed)
+            asked = _Asked(names, model_file, split(trust, "--trust"), allow_pickle, target, seed)
             rows = _data_set(source, asked) if source in SOURCES else _file(source, asked)
             probe = CounterfactualProbe(
                 names,
                 to=_targets(to, names, rows.X),
                 strategy=strategy,
-                descendants=split(descendants) or None,
+                descendants=split(descendants, "--descendants") or None,
                 max_values=max_values,
                 random_state=seed,
             ).fit(rows.X_fit)

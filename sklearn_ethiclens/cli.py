@@ -232,20 +232,23 @@ def audit(
                 "--clusters": clusters,
                 "--strata": strata,
                 "--replicate-weights": replicate_weights,
+                "--intersections": intersections,
             }
-            if empty := [option for option, name in named.items() if name == ""]:
-                raise ValueError(f"{empty[0]} must name a column; got ''. Leave it out if there is none.")
-            model = None if model_file is None else load_model(model_file, split(trust), allow_pickle)
+            if empty := [option for option, name in named.items() if name is not None and not name.strip(" ,")]:
+                raise ValueError(
+                    f"{empty[0]} must name a column; got {named[empty[0]]!r}. Leave it out if there is none."
+                )
+            model = None if model_file is None else load_model(model_file, split(trust, "--trust"), allow_pickle)
             asked = _Asked(
                 y_true,
                 y_pred,
-                split(sensitive),
+                split(sensitive, "--sensitive"),
                 _bands(bands),
                 protocol,
                 model,
-                split(control),
+                split(control, "--control"),
                 y_score,
-                _survey(source, split(us_states), year),
+                _survey(source, split(us_states, "--states"), year),
                 engine,
                 weight,
                 shown is not None and shown.scores_decide,
@@ -269,7 +272,7 @@ def audit(
                     method=method,
                     confidence_level=confidence_level,
                     n_resamples=n_resamples,
-                    metrics=split(metrics) or None,
+                    metrics=split(metrics, "--metrics") or None,
                     random_state=seed,
                 )
                 made = made.annotate(**rows.data)
@@ -309,6 +312,7 @@ def rejudge(
     with one_line_errors():
         states, chosen = _states(fail_on), get_policy(policy)
         files = _Files(json_file, html_file, pdf_file, markdown_file, card_file, sheet_file)
+        files.check({"AUDIT.json": stored})
         started = time.perf_counter()
         with spoken_warnings(quiet):
             audits = [one.rejudge(chosen).annotate(run=_clock(started)) for one in _stored(stored)]
@@ -830,7 +834,7 @@ def _bands(texts: Sequence[str] | None) -> dict[str, list[str]]:
     bands = {}
     for text in texts or ():
         name, _, cuts = text.rpartition("=")
-        parts = split([cuts])
+        parts = split([cuts], "--bands") if cuts.strip(" ,") else []
         numbers = [spelled(part) for part in parts]
         if not name or not parts or any(isinstance(v, str | bool) for v in numbers) or numbers != sorted(numbers):
             raise ValueError(f"--bands must be COL=CUT,CUT with rising numbers, as in age=25,40; got {text!r}.")
@@ -856,7 +860,7 @@ def _cut(groups: pd.DataFrame, bands: Mapping[str, list[str]]) -> pd.DataFrame:
 
 
 def _states(text: str) -> list[str]:
-    states = [] if text.strip() == "none" else split([text])
+    states = [] if text.strip() == "none" else [state.strip() for state in text.split(",")]
     unknown = [state for state in states if state not in STATES]
     if unknown:
         raise ValueError(f"--fail-on must be among {list(STATES)}, or none; got {listing(unknown)}.")

@@ -324,6 +324,12 @@ def test_markdown_files_are_what_the_audit_says(run, predictions, tmp_path):
         (["--weight", ""], "--weight must name a column; got ''"),
         (["--y-score", ""], "--y-score must name a column; got ''"),
         (["--strata", ""], "--strata must name a column; got ''"),
+        (["--control", ""], "--control must name something; got ''"),
+        (["--sensitive", " , "], "--sensitive must name something; got ' , '"),
+        (["--metrics", ""], "--metrics must name something; got ''"),
+        (["--intersections", ""], "--intersections must name a column; got ''"),
+        (["--fail-on", ""], "--fail-on must be among ['flagged', 'inconclusive', 'insufficient'], or none; got ['']"),
+        (["--bands", "age="], "--bands must be COL=CUT,CUT with rising numbers, as in age=25,40; got 'age='"),
     ],
 )
 def test_what_could_not_be_written_is_said_before_the_work(run, predictions, tmp_path, monkeypatch, options, words):
@@ -677,6 +683,9 @@ def test_rejudge_needs_no_data(run, tmp_path):
     assert "Audit of German Credit by age: FLAGGED (FAIL)" in out
     assert Audit.from_json(second.read_text(encoding="utf-8")).policy == POLICIES["four_fifths"]
     assert "policy must be" in error_of(run("rejudge", first, "--policy", "nope"))
+    assert "AUDIT.json and --json name the same file" in error_of(
+        run("rejudge", first, "--policy", "eeoc", "--json", first)
+    )
     first.write_text("{", encoding="utf-8")
     assert "is no stored audit" in error_of(run("rejudge", first, "--policy", "eeoc"))
     first.write_text("[1]", encoding="utf-8")

@@ -141,9 +141,7 @@ def main() -> int:
     for rows in ROWS:
         names = [name for name in JOBS if not name.startswith("prototype") or lab() is not None]
         repeats = REPEATS if rows == ROWS[0] else 1
-        runs = [
-            {name: measure(name, rows) for name in names} for _ in range(repeats)
-        ]  # each job in turn
+        runs = [{name: measure(name, rows) for name in names} for _ in range(repeats)]  # each job in turn
         found = {name: np.min([run[name] for run in runs], axis=0) for name in names}
         base = found["prototype"][0] if lab() is not None else np.nan
         for name, (taken, grown) in found.items():

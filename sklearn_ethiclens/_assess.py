@@ -961,7 +961,8 @@ class _Margin:
                 continue
             ends = low[i], high[i]
             verdict, reason = strict.judge(values[i], *ends, significant=pvalue <= level)
-            said[i] = f"{verdict}: {reason} [{ends[0]:.3f}, {ends[1]:.3f}]"
+            interval = f"the interval [{ends[0]:.3f}, {ends[1]:.3f}]"
+            said[i] = f"{verdict}: {reason.replace('the interval', interval, 1)}"
             if not isnan(pvalue) and verdict is not Verdict.CLEARED:
                 said[i] += f"; max-T p = {pvalue:.2g}"
         return said

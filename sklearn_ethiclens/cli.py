@@ -169,7 +169,7 @@ def audit(
             "--intersections", metavar="A*B", help="Combinations too: a*b,a*c, all, a number, scan or scan:3."
         ),
     ] = None,
-    method: Annotated[str | None, typer.Option("--method", help="Of the intervals: bca or percentile.")] = None,
+    method: Annotated[str | None, typer.Option("--method", help="Of the intervals: bca, percentile or auto.")] = None,
     confidence_level: Annotated[float | None, typer.Option("--confidence-level", help="Of the intervals.")] = None,
     n_resamples: Annotated[int | None, typer.Option("--n-resamples", help="Bootstrap replicates.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.")] = 0,

@@ -340,7 +340,9 @@ def test_a_finding_says_when_the_calibrated_verdict_differs_and_why():
     calibrated = finding(audit_tally(Tally.from_counts(counts), reference="a", policy="calibrated"), gap.metric, "b")
     assert calibrated.verdict is Verdict.INCONCLUSIVE
     assert calibrated.calibrated == ""
-    assert f"[{calibrated.low:.3f}, {calibrated.high:.3f}]" in gap.calibrated
+    assert gap.calibrated.startswith(
+        f"INCONCLUSIVE: the interval [{calibrated.low:.3f}, {calibrated.high:.3f}] holds 0.1"
+    )
 
 
 @pytest.mark.parametrize("policy", [name for name in POLICIES if name != "calibrated"])

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from sklearn_ethiclens import POLICIES, audit
+from sklearn_ethiclens import POLICIES, Tally, audit, audit_tally
 from sklearn_ethiclens._findings import Section as FurtherSection
 from sklearn_ethiclens.report import FORMATS, render
 from sklearn_ethiclens.report._text import lay_out
@@ -229,6 +229,32 @@ def test_composite_has_its_band_and_its_caveat_or_why_it_is_withheld():
     small = flat(made(*drawn(n=60)).report("text"))
     assert "Composite bias score withheld: " in small
     assert "Minimum disparate impact withheld: " in small
+
+
+def test_flags_at_the_top_are_those_farthest_beyond_their_limits():
+    # .30 / .60 is log(.5) / log(.8) = 3.1 times the limit, .44 / .60 is 1.4, .45 / .60 is 1.3.
+    shares = {"a": 0.60, "b": 0.45, "c": 0.30, **{f"d{i}": 0.44 for i in range(6)}}
+    counts = {g: {"n": 4000, "selected": round(4000 * share)} for g, share in shares.items()}
+    found = audit_tally(Tally.from_counts(counts), reference="a")
+    text = flat(found.report("text"))
+    assert len(found.flagged) == 8
+    first = text.index("Flagged group: c against a: disparate_impact 0.500")
+    assert first < text.index("Flagged group: d0 against a: disparate_impact 0.733")
+    assert "Flagged group: b against a" not in text
+    assert "and 2 more, none farther beyond its limit" in text
+
+
+def test_summary_and_base_rates_say_what_they_are_of_where_there_is_more():
+    rng = np.random.default_rng(1)
+    sex, race = rng.integers(0, 2, (2, 4000))
+    y = (rng.random(4000) < np.where(sex == 1, 0.7, 0.3)).astype(int)
+    one, all_ = (
+        flat(made(y, y, {"sex": sex, "race": race}, intersections=combined).report("text"))
+        for combined in (None, [("sex", "race")])
+    )
+    assert "against 1), intersections apart." in all_
+    assert "intersections apart" not in one
+    assert f"Base rates differ: sex: {y[sex == 0].mean():.3f} in 0 against {y[sex == 1].mean():.3f} in 1" in one
 
 
 def test_size_notes_and_power_stand_apart():

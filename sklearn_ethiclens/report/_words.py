@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import isinf, isnan
+from math import inf, isinf, isnan
 from typing import Any, ClassVar
 
 from sklearn_ethiclens._calibrated import limits_of
@@ -14,6 +14,8 @@ from sklearn_ethiclens._findings import Finding, Headline, Reference
 from sklearn_ethiclens._findings import Section as FurtherSection
 from sklearn_ethiclens._validation import show
 from sklearn_ethiclens.inference import power_label
+from sklearn_ethiclens.metrics._comparisons import distance_from_parity
+from sklearn_ethiclens.metrics._definitions import METRICS
 from sklearn_ethiclens.metrics._rates import RATES
 from sklearn_ethiclens.metrics._scores import metric_kind
 from sklearn_ethiclens.policy import Policy, Rule, Verdict
@@ -235,11 +237,21 @@ def chapters(audit: Any) -> dict[str, tuple[Section, ...]]:
 
 def _facts(audit: Any) -> Facts:
     result = result_facts(audit)
-    flagged = [("Flagged", f"{where_of(f)}: {f.metric} {value_of(f).strip()}") for f in audit.flagged[:_FLAGGED]]
-    if len(audit.flagged) > _FLAGGED:
-        flagged.append(("Flagged", f"and {len(audit.flagged) - _FLAGGED} more"))
+    worst = sorted(audit.flagged, key=_times_limit, reverse=True)
+    flagged = [("Flagged", f"{where_of(f)}: {f.metric} {value_of(f).strip()}") for f in worst[:_FLAGGED]]
+    if len(worst) > _FLAGGED:
+        flagged.append(("Flagged", f"and {len(worst) - _FLAGGED} more, none farther beyond its limit"))
     beside = [("Calibrated", said)] if (said := beside_line(audit)) else []
     return Facts((*result, *flagged, *setting_facts(audit), *beside))
+
+
+def _times_limit(finding: Finding) -> float:
+    """Return how far from parity a judged value is, in units of its limit's distance; 0 without a parity to measure from."""
+    parity = METRICS[finding.metric].parity
+    if parity is None or finding.threshold is None:
+        return 0.0
+    far, limit = distance_from_parity([finding.value, finding.threshold], parity).tolist()
+    return float(far / limit) if limit > 0 else inf
 
 
 def result_facts(audit: Any) -> tuple[tuple[str, str], ...]:
@@ -543,9 +555,10 @@ def headline_facts(audit: Any) -> tuple[tuple[str, str], ...]:
     composite, least = audit.composite, audit.minimum_disparate_impact
     band = f", {composite.band}" if composite.band else ""
     triage = "" if composite.value is None else f" {TRIAGE}"
+    single = ", intersections apart" if any(len(attributes) > 1 for attributes in audit.plan) else ""
     return (
-        ("Composite bias score", f"{_headline(composite, band)}.{triage}"),
-        ("Minimum disparate impact", f"{_headline(least)}."),
+        ("Composite bias score", f"{_headline(composite, band)}{single}.{triage}"),
+        ("Minimum disparate impact", f"{_headline(least)}{single}."),
     )
 
 
@@ -661,10 +674,10 @@ def _base_rates(audit: Any, rates: Any) -> tuple[str, ...]:
     differing = []
     for f in audit.findings:
         if f.metric == "base_rate_difference" and f.pvalue_adjusted < 0.05:
-            by_group = rates[show(f.attribute)]
+            by_group, where = rates[show(f.attribute)], f"{label(f.attribute)}: " if len(audit.plan) > 1 else ""
             mine, theirs = by_group[repr(f.group)]["base_rate"], by_group[repr(f.reference)]["base_rate"]
             differing.append(
-                f"{number(mine.value)} in {label(f.group)} against {number(theirs.value)} in {label(f.reference)}"
+                f"{where}{number(mine.value)} in {label(f.group)} against {number(theirs.value)} in {label(f.reference)}"
             )
     if not differing:
         return ()

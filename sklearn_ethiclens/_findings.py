@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, make_dataclass
+from threading import RLock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -117,13 +118,19 @@ class _WhenRead:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._making = RLock()  # threads that read at the same time get the same object
 
     def __get__(self, instance: Any, owner: type) -> Any:
         if instance is None:
             raise AttributeError(f"{owner.__name__} has its {self._name} by instance.")
+        if self._name not in instance.__dict__:
+            raise AttributeError(f"this {owner.__name__} has no {self._name}: it was not made by its class.")
         value = instance.__dict__[self._name]
         if callable(value):
-            value = instance.__dict__[self._name] = value()
+            with self._making:
+                value = instance.__dict__[self._name]
+                if callable(value):
+                    value = instance.__dict__[self._name] = value()
         return value
 
     def __set__(self, instance: Any, value: Any) -> None:

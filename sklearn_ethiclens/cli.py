@@ -210,7 +210,7 @@ def audit(
     """Audit a data set, or a file of predictions or of rows for a model, and print the scorecard."""
     with one_line_errors():
         states, shown = _states(fail_on), None if preset is None else get_preset(preset)
-        chosen = get_policy(policy or (shown and shown.policy) or "ethiclens")
+        chosen = get_policy(policy if policy is not None else (shown and shown.policy) or "ethiclens")
         files = _Files(json_file, html_file, pdf_file, markdown_file, card_file, sheet_file, compat_file)
         started = time.perf_counter()
         combinations: Any = int(intersections) if intersections and intersections.isdecimal() else intersections
@@ -265,7 +265,7 @@ def audit(
                 label_of = rows.pos_label if pos_label is None else _match(pos_label, rows.y_true, rows.y_pred)
                 made = audit_tally(
                     rows.tally(label_of, missing),
-                    outcome=outcome or rows.outcome,
+                    outcome=rows.outcome if outcome is None else outcome,
                     reference={**rows.reference, **given} or None,
                     intersections=combinations,
                     policy=chosen,

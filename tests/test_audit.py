@@ -4,7 +4,10 @@ import copy
 import dataclasses
 import json
 import pickle
+import threading
+import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -959,6 +962,30 @@ def test_findings_are_one_tuple_however_often_they_are_read():
     assert pickle.loads(pickle.dumps(quiet(tally_of_two()))) == found
     with pytest.raises(AttributeError, match="by instance"):
         Audit.findings  # noqa: B018
+
+
+def test_findings_read_by_threads_at_the_same_time_are_one_tuple():
+    found, n_threads = quiet(tally_of_two()), 4
+    make, made, together = vars(found)["findings"], [], threading.Barrier(n_threads)
+
+    def slowly():
+        made.append(make())
+        time.sleep(0.05)  # so that the others ask meanwhile
+        return made[-1]
+
+    def read(_):
+        together.wait(timeout=10)
+        return found.findings
+
+    vars(found)["findings"] = slowly
+    with ThreadPoolExecutor(n_threads) as pool:
+        read_by_each = list(pool.map(read, range(n_threads)))
+    assert len(made) == 1
+    assert all(findings is made[0] for findings in read_by_each)
+
+
+def test_an_audit_that_was_never_filled_has_no_findings():
+    assert not hasattr(object.__new__(Audit), "findings")
 
 
 def test_annotations_are_provenance_and_the_run_is_no_part_of_equality():

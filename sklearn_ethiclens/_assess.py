@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import repeat
 from math import isnan
 from typing import Any
@@ -152,7 +152,7 @@ def assess(tally: Tally, settings: Settings) -> Assessment:
         block.judge(pvalues)
     rows = [block_rows for block in blocks for block_rows in block.rows]
     return Assessment(
-        findings=partial(_findings, rows, policy),
+        findings=cache(partial(_findings, rows, policy)),  # once, for all audits made of it
         undefined=tuple(_undefined(rows)),
         tests=tuple(test for block in blocks for test in block.tests),
         references=tuple(block.reference for block in blocks),

@@ -232,7 +232,7 @@ def split(texts: Iterable[str] | None, option: str) -> list[str]:
     """Return names given one by one or joined by commas, each once; an option that is given names something."""
     texts = list(texts or ())
     if empty := [text for text in texts if not text.replace(",", " ").strip()]:
-        raise ValueError(f"{option} must name something; got {empty[0]!r}. Leave it out if there is nothing to name.")
+        raise ValueError(f"{option} must name something; got {empty[0]!r}.")
     return list(dict.fromkeys(part.strip() for text in texts for part in text.split(",") if part.strip()))
 
 

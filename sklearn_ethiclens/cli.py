@@ -213,7 +213,10 @@ def audit(
         chosen = get_policy(policy if policy is not None else (shown and shown.policy) or "ethiclens")
         files = _Files(json_file, html_file, pdf_file, markdown_file, card_file, sheet_file, compat_file)
         started = time.perf_counter()
-        combinations: Any = int(intersections) if intersections and intersections.isdecimal() else intersections
+        combinations: Any = intersections
+        if intersections is not None:
+            parts = split([intersections], "--intersections")
+            combinations = int(parts[0]) if parts[0].isdecimal() else intersections
         audits, documents = [], []
         with spoken_warnings(quiet):
             config = None if config_file is None else read_configuration(ctx, config_file)
@@ -232,12 +235,9 @@ def audit(
                 "--clusters": clusters,
                 "--strata": strata,
                 "--replicate-weights": replicate_weights,
-                "--intersections": intersections,
             }
-            if empty := [option for option, name in named.items() if name is not None and not name.strip(" ,")]:
-                raise ValueError(
-                    f"{empty[0]} must name a column; got {named[empty[0]]!r}. Leave it out if there is none."
-                )
+            if empty := [option for option, name in named.items() if name == ""]:
+                raise ValueError(f"{empty[0]} must name a column; got ''. Leave it out if there is none.")
             model = None if model_file is None else load_model(model_file, split(trust, "--trust"), allow_pickle)
             asked = _Asked(
                 y_true,
@@ -860,7 +860,7 @@ def _cut(groups: pd.DataFrame, bands: Mapping[str, list[str]]) -> pd.DataFrame:
 
 
 def _states(text: str) -> list[str]:
-    states = [] if text.strip() == "none" else [state.strip() for state in text.split(",")]
+    states = [] if text.strip() == "none" else split([text], "--fail-on")
     unknown = [state for state in states if state not in STATES]
     if unknown:
         raise ValueError(f"--fail-on must be among {list(STATES)}, or none; got {listing(unknown)}.")

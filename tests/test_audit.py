@@ -956,7 +956,9 @@ def test_findings_are_one_tuple_however_often_they_are_read():
     found = quiet(tally_of_two())
     assert type(found.findings) is tuple
     assert found.findings is found.findings
-    noted = quiet(tally_of_two()).annotate(name="loans")
+    fresh = quiet(tally_of_two())
+    noted = fresh.annotate(name="loans")
+    assert noted.findings is fresh.findings
     assert repr(noted.findings) == repr(found.findings)
     assert dataclasses.replace(found, notes=("small",)).findings is found.findings
     assert pickle.loads(pickle.dumps(quiet(tally_of_two()))) == found

@@ -329,8 +329,8 @@ def test_markdown_files_are_what_the_audit_says(run, predictions, tmp_path):
         (["--control", "\t"], "--control must name something; got '\\t'"),
         (["--policy", ""], "policy must be"),
         (["--metrics", ""], "--metrics must name something; got ''"),
-        (["--intersections", ""], "--intersections must name a column; got ''"),
-        (["--fail-on", ""], "--fail-on must be among ['flagged', 'inconclusive', 'insufficient'], or none; got ['']"),
+        (["--intersections", ""], "--intersections must name something; got ''"),
+        (["--fail-on", ""], "--fail-on must name something; got ''"),
         (["--bands", "age="], "--bands must be COL=CUT,CUT with rising numbers, as in age=25,40; got 'age='"),
     ],
 )

@@ -553,20 +553,20 @@ def reason_rows(findings: Sequence[Finding], named: int | None = None) -> tuple[
 # ---------------------------------------------------------------------------------------------------------------- below
 def headline_facts(audit: Any) -> tuple[tuple[str, str], ...]:
     composite, least = audit.composite, audit.minimum_disparate_impact
-    band = f", {composite.band}" if composite.band else ""
-    triage = "" if composite.value is None else f" {TRIAGE}"
     single = ", intersections apart" if any(len(attributes) > 1 for attributes in audit.plan) else ""
+    triage = "" if composite.value is None else f" {TRIAGE}"
     return (
-        ("Composite bias score", f"{_headline(composite, band)}{single}.{triage}"),
-        ("Minimum disparate impact", f"{_headline(least)}{single}."),
+        ("Composite bias score", f"{_headline(composite, single)}.{triage}"),
+        ("Minimum disparate impact", f"{_headline(least, single)}."),
     )
 
 
-def _headline(headline: Headline, band: str = "") -> str:
+def _headline(headline: Headline, single: str) -> str:
     if headline.value is None:
         return headline.reason.removesuffix(".")
     where = f"{label(headline.attribute)}: {_pair(headline.group, headline.reference)}"
-    return f"{number(headline.value)}{band} ({where})"
+    band = f", {headline.band}" if headline.band else ""
+    return f"{number(headline.value)}{band} ({where}){single}"
 
 
 def size_sections(audit: Any) -> tuple[Section, ...]:

@@ -108,6 +108,19 @@ def test_pairs_agree_with_scipy_and_statsmodels(table):
     assert fisher_exact_test(*table) == pytest.approx(stats.fisher_exact([[x, n - x], [y, m - y]])[1], rel=1e-10)
 
 
+@pytest.mark.parametrize(("x", "n", "share"), [(4, 5, 0.25), (0, 8, 0.5), (3, 20, 0.015625), (9, 9, 0.875)])
+def test_against_a_million_million_rows_fishers_test_is_the_binomial_test_of_their_rate(x, n, share):
+    m = 2**40  # drawing without replacement from so many is drawing with it, up to n^2 / m
+    assert fisher_exact_test(x, n, int(share * m), m) == pytest.approx(stats.binomtest(x, n, share).pvalue, rel=1e-9)
+
+
+def test_fishers_test_of_huge_tables_leaves_out_only_what_no_number_is_small_enough_for():
+    half, more = 2**38, 2**38 + 10**6  # near the normal law: z = 1.907
+    z, pvalue = two_proportion_ztest(half, 2 * half, more, 2 * half)
+    assert fisher_exact_test(half, 2 * half, more, 2 * half) == pytest.approx(pvalue, rel=0.01)
+    assert fisher_exact_test(5000, 5000, 5000, 2**40) == 0.0
+
+
 def test_chi_square_agrees_with_scipy_and_leaves_empty_groups_out():
     count, nobs = np.array([12, 0, 30, 7, 0]), np.array([40, 0, 55, 31, 9])
     table = np.array([count, nobs - count])[:, nobs > 0]

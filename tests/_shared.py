@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+ROOT = Path(__file__).parents[1]
 VARIABLE = "SKLEARN_ETHICLENS_DATA"
 
 

@@ -16,7 +16,7 @@ import pytest
 from sklearn_ethiclens import METRICS, MISSING, POLICIES, Audit, Tally, Verdict, audit, audit_tally, inference, metrics
 from sklearn_ethiclens.datasets import fetch_compas, inject
 from sklearn_ethiclens.exceptions import MissingGroupsWarning, SampleSizeWarning, UndefinedMetricWarning
-from tests._shared import data_file
+from tests._shared import ROOT, data_file
 
 
 def rates(tally, name="selection_rate"):
@@ -423,20 +423,20 @@ def test_o10_a_degenerate_interval_is_a_point_and_says_so(method, y_pred, estima
 
 # ----------------------------------------------------------------------------------------- O11: a million rows
 MILLION = """
-import json, resource, sys, time
+import json, sys, time
 import numpy as np
 from sklearn_ethiclens import audit
+from tests.benchmarks._timing import peak_memory
 n = 1_000_000
 rng = np.random.default_rng(0)
 groups = np.where(np.arange(n) % 2 == 0, "a", "b")
 y_pred = (rng.random(n) < 0.3).astype(int)
 y_true = (rng.random(n) < 0.3).astype(int)
-unit = 1 if sys.platform == "darwin" else 1024
 options = {"sensitive_features": groups, "n_resamples": 500, "random_state": 0}
 small = audit(y_true[:100], y_pred[:100], sensitive_features=groups[:100], n_resamples=100)
-before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit, time.perf_counter()
+before, start = peak_memory(), time.perf_counter()
 audited = audit(y_true, y_pred, **options)
-after, seconds = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit, time.perf_counter() - start
+after, seconds = peak_memory(), time.perf_counter() - start
 widths = [f.high - f.low for f in audited.findings if f.metric == "selection_rate"]
 (gap,) = (f for f in audited.findings if f.metric == "statistical_parity_difference")
 again = audit(y_true, y_pred, **options, n_jobs=2)
@@ -447,9 +447,10 @@ json.dump({"extra": after - before, "seconds": seconds, "widths": widths, "gap":
 
 def test_o11_a_million_rows_need_little_memory_and_time():
     pytest.importorskip("resource")
-    run = subprocess.run([sys.executable, "-c", MILLION], capture_output=True, text=True, check=True, timeout=120)
+    command = [sys.executable, "-c", MILLION]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120, cwd=ROOT)
     measured = json.loads(run.stdout)
-    assert measured["extra"] < 256 << 20  # the report asks for less than 1 GiB
+    assert measured["extra"] < 256  # MiB; the report asks for less than 1,024
     assert measured["seconds"] < 60
     assert measured["widths"] == pytest.approx([0.00254] * 2, rel=0.2)
     low, value, high = measured["gap"]

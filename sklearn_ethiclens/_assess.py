@@ -572,8 +572,9 @@ class _Margin:
         shape = sum(sizes), max(part.jackknife.shape[1] for part in parts)
         jackknife = np.zeros(shape)
         weights = np.zeros((len(self.weights), *shape))  # shorter rows end in deletions without weight
-        for start, part in zip(np.cumsum([0, *sizes]), parts, strict=False):
-            block = slice(start, start + part.values.size), slice(part.jackknife.shape[1])
+        places = [slice(stop - size, stop) for size, stop in zip(sizes, np.cumsum(sizes).tolist(), strict=True)]
+        for place, part in zip(places, parts, strict=True):
+            block = place, slice(part.jackknife.shape[1])
             jackknife[block], weights[(slice(None), *block)] = part.jackknife, part.weights
         bends = [bend for bend in map(self._bend, parts) if bend is not None]
         bounds = bootstrap_bounds(
@@ -587,10 +588,9 @@ class _Margin:
             method="percentile" if self.policy.method == "percentile" else "bca",
             ordered=True,
         )
-        ends = np.cumsum(sizes).tolist()
         return {
-            part.metric.name: BootstrapBounds._make(column[stop - part.values.size : stop] for column in bounds)
-            for part, stop in zip(parts, ends, strict=True)
+            part.metric.name: BootstrapBounds._make(column[place] for column in bounds)
+            for place, part in zip(places, parts, strict=True)
         }
 
     def _closed_bounds(self, metric: Metric, values: Floats) -> BootstrapBounds:

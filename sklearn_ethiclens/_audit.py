@@ -335,8 +335,7 @@ class Audit(NotebookDisplay):
         made = preset.sections(judged)
         keys = {section.key for section in made}
         before = [names for names in judged.parameters.get("presets", ()) if names != preset.name]
-        return replace(
-            judged,
+        return judged._with(
             parameters={**judged.parameters, "presets": [*before, preset.name]},
             sections=(*made, *(section for section in judged.sections if section.key not in keys)),
         )

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _timing import peak_memory
 
 from sklearn_ethiclens import Tally, audit_tally
 from sklearn_ethiclens.policy import Policy
@@ -118,10 +118,9 @@ def run(name: str, rows: int) -> None:
     """Run one job and print its CPU seconds and the MB that the process grew by."""
     warnings.simplefilter("ignore")
     job = JOBS[name](rows)
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    before, start = peak_memory(), time.process_time()
     job()
-    taken, grown = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    print(json.dumps([taken, grown / 1024]))
+    print(json.dumps([time.process_time() - start, peak_memory() - before]))
 
 
 def measure(name: str, rows: int) -> list[float]:
